@@ -1,0 +1,1 @@
+//! The `#[tpu_kernel]`, `#[tpu_fn]` and `#[derive(Carried)]` macros.

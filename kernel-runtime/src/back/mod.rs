@@ -1,0 +1,1 @@
+//! Back ends: each takes a validated kernel and gives an artifact or an error.

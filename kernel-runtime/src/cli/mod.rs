@@ -1,0 +1,1 @@
+//! The command-line tool every kernel crate gets from `main`.

@@ -1,0 +1,1 @@
+//! Passes over the tile IR, kernel to kernel.

@@ -1,0 +1,1 @@
+//! PJRT: hand-written C structs and the safe wrapper over a loaded plugin.

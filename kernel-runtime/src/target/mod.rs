@@ -1,0 +1,1 @@
+//! Chip tables: what each TPU generation has and allows.

@@ -1,0 +1,1 @@
+//! Tracing: Rust expressions to tile IR.

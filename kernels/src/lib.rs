@@ -1,0 +1,1 @@
+//! Kernels for TPUs written with Systole.
