@@ -62,7 +62,8 @@ apt_get() {
 # missing_packages PACKAGE..: those that dpkg does not have.
 missing_packages() {
   local package installed
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p')
+  # dpkg-query fails when it does not know one of them, which is the very question.
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p') || true
   for package; do
     grep -qxF "$package" <<<"$installed" || printf '%s\n' "$package"
   done
