@@ -7,6 +7,9 @@ llvm_prefix=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 debian_packages=(libmlir-22-dev mlir-22-tools llvm-22-dev libclang-22-dev libpolly-22-dev
   libzstd-dev libxml2-dev libz3-dev zlib1g-dev build-essential ca-certificates)
 
+network_errors='temporary failure|could not resolve|failed to establish|connection (broken|reset|refused|timed)|network is unreachable'
+network_errors+='|read timed out|failed to fetch|SSLError|ProxyError|IncompleteRead'
+
 # run_step LABEL COMMAND..: runs the command with its output in $step_log and shows the time it takes.
 run_step() {
   local label=$1 start=$EPOCHREALTIME status=0
@@ -41,10 +44,10 @@ fail_step() {
     die "$what: the checksum is wrong, nothing was installed" \
       "a proxy or a mirror may have altered the file: run this again, and if it stays, report it with the two lines below
 $(grep -E 'Expected|Got' "$step_log" | sed 's/^ */    /')"
-  elif grep -qiE 'temporary failure|could not resolve|failed to establish|connection (broken|reset|refused|timed)|network is unreachable|read timed out|failed to fetch|SSLError|ProxyError|IncompleteRead' "$step_log"; then
+  elif grep -qiE "$network_errors" "$step_log"; then
     die "$what: the network failed" \
-      "check the connection (and a proxy's settings), then run this again: what is complete is kept. The last message was:
-$(grep -E '^(E:|ERROR|WARNING|Err:)' "$step_log" | tail -n 1 | cut -c1-300 | sed 's/^/    /')"
+      "check the connection, and the settings of a proxy if there is one, then run this again: what is complete is kept. It said:
+$(grep -iE "$network_errors" "$step_log" | tail -n 1 | cut -c1-400 | sed 's/^/    /')"
   fi
   die "$what failed" "read the last lines of its output:
 $(tail -n 12 "$step_log" | cut -c1-300 | sed 's/^/    /')"
@@ -147,8 +150,8 @@ fetch_download() {
   printf '%s\n' "$requirement" >"$cache_dir/tmp/requirement.txt"
   for attempt in 1 2 3; do
     run_step "download ${name/==/ }, $megabytes MB" download_wheel && break
-    # pip resumes nothing, but a second try is often enough; a wrong checksum or a full disk stays as it is.
-    if ((attempt == 3)) || ! grep -qiE 'timed out|broken|reset|IncompleteRead' "$step_log"; then
+    # pip retries connections by itself but not a body cut short. A wrong checksum or a full disk stays as it is.
+    if ((attempt == 3)) || ! grep -qE 'Read timed out|IncompleteRead|ConnectionReset' "$step_log"; then
       fail_step "the download of $name"
     fi
   done
