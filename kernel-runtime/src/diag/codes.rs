@@ -1,0 +1,63 @@
+//! The table of diagnostic codes, each with the long text of the `explain` subcommand.
+//!
+//! Codes are paths: the stage that speaks, then what it found. A code without a test fails `tidy`.
+
+use serde::Serialize;
+use std::fmt;
+
+/// A diagnostic code, such as `valid::vmem_overflow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Code(&'static str);
+
+impl Code {
+    /// The code as text.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// The table entry of this code.
+    pub fn entry(self) -> Option<&'static CodeEntry> {
+        CODES.iter().find(|entry| entry.code == self)
+    }
+
+    /// Finds a code by its text.
+    pub fn parse(text: &str) -> Option<Code> {
+        CODES.iter().map(|entry| entry.code).find(|code| code.0 == text)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeEntry {
+    /// The code.
+    pub code: Code,
+    /// What it means, why the rule exists and how to mend it.
+    pub explanation: &'static str,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal: $explanation:literal;)*) => {
+        impl Code {
+            $($(#[$doc])* #[doc = $explanation] pub const $name: Code = Code($text);)*
+        }
+
+        /// Every code there is.
+        pub const CODES: &[CodeEntry] =
+            &[$(CodeEntry { code: Code::$name, explanation: $explanation },)*];
+    };
+}
+
+codes! {
+    // ir: type rules of the ops, found while a kernel is traced, parsed or validated.
+    IR_TYPE = "ir::type": "An operand has a type that the op does not take. Element types never convert silently: write `.cast::<T>()`.";
+    IR_SHAPE = "ir::shape": "Two shapes do not fit each other, or a shape does not fit the op. The message names both.";
+    IR_INDEX = "ir::index": "An index does not fit its reference: too many or too few entries, or a static range that ends outside it.";
+    IR_REGION = "ir::region": "The blocks of a control-flow op do not fit it: their arguments or what they yield differ from what the op carries.";
+}

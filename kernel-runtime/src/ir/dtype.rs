@@ -1,0 +1,196 @@
+//! Element types, as data ([`DType`]) and as Rust types ([`Element`]).
+
+use half::{bf16, f16};
+use std::fmt;
+
+/// The element type of a tile, scalar, reference or array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DType {
+    /// A truth value; one byte in arrays.
+    Bool,
+    /// Signed 8-bit integer.
+    I8,
+    /// Signed 16-bit integer.
+    I16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// bfloat16: 8 exponent bits, 7 fraction bits.
+    BF16,
+    /// IEEE binary16.
+    F16,
+    /// IEEE binary32.
+    F32,
+}
+
+impl DType {
+    /// Every element type.
+    pub const ALL: &[DType] = &[
+        DType::Bool,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+    ];
+
+    /// The name in the text form, in spec names and in StableHLO-like notation: `bf16`, `i32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
+            DType::I32 => "i32",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::BF16 => "bf16",
+            DType::F16 => "f16",
+            DType::F32 => "f32",
+        }
+    }
+
+    /// The element type of this name.
+    pub fn parse(name: &str) -> Option<DType> {
+        DType::ALL.iter().copied().find(|dtype| dtype.name() == name)
+    }
+
+    /// Bytes of one element in an array.
+    pub fn size_bytes(self) -> usize {
+        match self {
+            DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::I16 | DType::U16 | DType::BF16 | DType::F16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, DType::BF16 | DType::F16 | DType::F32)
+    }
+
+    /// Whether it is an integer type (`bool` is none).
+    pub fn is_int(self) -> bool {
+        !self.is_float() && self != DType::Bool
+    }
+
+    /// Whether it is a signed integer type.
+    pub fn is_signed_int(self) -> bool {
+        matches!(self, DType::I8 | DType::I16 | DType::I32)
+    }
+
+    /// Reduces a mathematical integer to this integer type, wrapping. `bool` means `!= 0`.
+    ///
+    /// Float types return the value unchanged.
+    pub fn wrap_int(self, value: i64) -> i64 {
+        match self {
+            DType::Bool => i64::from(value != 0),
+            DType::I8 => i64::from(value as i8),
+            DType::I16 => i64::from(value as i16),
+            DType::I32 => i64::from(value as i32),
+            DType::U8 => i64::from(value as u8),
+            DType::U16 => i64::from(value as u16),
+            DType::U32 => i64::from(value as u32),
+            DType::BF16 | DType::F16 | DType::F32 => value,
+        }
+    }
+
+    /// The smallest and largest value of an integer type.
+    pub fn int_range(self) -> Option<(i64, i64)> {
+        Some(match self {
+            DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+            DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            DType::U8 => (0, i64::from(u8::MAX)),
+            DType::U16 => (0, i64::from(u16::MAX)),
+            DType::U32 => (0, i64::from(u32::MAX)),
+            DType::Bool | DType::BF16 | DType::F16 | DType::F32 => return None,
+        })
+    }
+
+    /// Rounds an `f32` to this float type, to nearest even. Other types return it unchanged.
+    pub fn round_f32(self, value: f32) -> f32 {
+        match self {
+            DType::BF16 => bf16::from_f32(value).to_f32(),
+            DType::F16 => f16::from_f32(value).to_f32(),
+            _ => value,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that stands for a [`DType`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element type of a tile",
+    note = "element types are f32, bf16, f16, i8, i16, i32, u8, u16, u32 and bool"
+)]
+pub trait Element:
+    sealed::Sealed + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static
+{
+    /// The element type it stands for.
+    const DTYPE: DType;
+    /// The value as `f64` (exact for every element type).
+    fn to_f64(self) -> f64;
+    /// From `f64`, by the rules of `cast`.
+    fn from_f64(value: f64) -> Self;
+}
+
+/// An element type with arithmetic.
+pub trait Num: Element {}
+/// A floating-point element type.
+pub trait Float: Num {}
+/// An integer element type.
+pub trait Int: Num {}
+
+macro_rules! elements {
+    ($($ty:ty, $dtype:ident, $($class:ident),*, |$x:ident| $to:expr, |$y:ident| $from:expr;)*) => {$(
+        impl sealed::Sealed for $ty {}
+        impl Element for $ty {
+            const DTYPE: DType = DType::$dtype;
+            fn to_f64(self) -> f64 { let $x = self; $to }
+            fn from_f64($y: f64) -> Self { $from }
+        }
+        $(impl $class for $ty {})*
+    )*};
+}
+
+elements! {
+    i8, I8, Num, Int, |x| f64::from(x), |y| y as i8;
+    i16, I16, Num, Int, |x| f64::from(x), |y| y as i16;
+    i32, I32, Num, Int, |x| f64::from(x), |y| y as i32;
+    u8, U8, Num, Int, |x| f64::from(x), |y| y as u8;
+    u16, U16, Num, Int, |x| f64::from(x), |y| y as u16;
+    u32, U32, Num, Int, |x| f64::from(x), |y| y as u32;
+    bf16, BF16, Num, Float, |x| x.to_f64(), |y| bf16::from_f64(y);
+    f16, F16, Num, Float, |x| x.to_f64(), |y| f16::from_f64(y);
+    f32, F32, Num, Float, |x| f64::from(x), |y| y as f32;
+}
+
+impl sealed::Sealed for bool {}
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+    fn to_f64(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+    fn from_f64(value: f64) -> bool {
+        value != 0.0
+    }
+}

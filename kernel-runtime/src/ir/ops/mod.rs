@@ -1,0 +1,160 @@
+//! The ops, one file per family. Each op stands once: attributes, type rule, semantics, doc.
+//!
+//! `infer` is the only type rule: the builder calls it to type a new op, the validator calls it
+//! again and compares. Back ends match on [`Op`] and its family enums without a `_` arm, so rustc
+//! lists what a new op still needs.
+
+pub mod control;
+pub mod debug;
+pub mod dot;
+pub mod elementwise;
+pub mod memory;
+pub mod reduce;
+pub mod shape;
+
+pub use control::ControlOp;
+pub use debug::DebugOp;
+pub use dot::{DotOp, Precision};
+pub use elementwise::{Binary, Compare, Elementwise, Literal, Unary};
+pub use memory::{Access, AccessDim, MemoryOp, Start};
+pub use reduce::{ReduceKind, ReduceOp};
+pub use shape::ShapeOp;
+
+use super::ty::Type;
+use crate::diag::Code;
+use smallvec::SmallVec;
+
+/// What an op does, with its attributes, by family.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// One result element from the operands' elements at the same place.
+    Elementwise(Elementwise),
+    /// Rearranges elements.
+    Shape(ShapeOp),
+    /// Combines the elements along an axis.
+    Reduce(ReduceOp),
+    /// Matrix product.
+    Dot(DotOp),
+    /// Loads and stores.
+    Memory(MemoryOp),
+    /// Branches, loops and their ends.
+    Control(ControlOp),
+    /// Messages and assertions.
+    Debug(DebugOp),
+}
+
+/// The result types of an op.
+pub type Results = SmallVec<[Type; 2]>;
+
+/// Why an op does not take its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InferError {
+    /// The diagnostic code.
+    pub code: Code,
+    /// What clashes, with the numbers.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl InferError {
+    /// A type clash.
+    pub fn ty(message: impl Into<String>) -> InferError {
+        InferError { code: Code::IR_TYPE, message: message.into(), help: None }
+    }
+
+    /// A shape clash.
+    pub fn shape(message: impl Into<String>) -> InferError {
+        InferError { code: Code::IR_SHAPE, message: message.into(), help: None }
+    }
+
+    /// An index that does not fit.
+    pub fn index(message: impl Into<String>) -> InferError {
+        InferError { code: Code::IR_INDEX, message: message.into(), help: None }
+    }
+
+    /// Regions that do not fit.
+    pub fn region(message: impl Into<String>) -> InferError {
+        InferError { code: Code::IR_REGION, message: message.into(), help: None }
+    }
+
+    /// Says what to write instead.
+    pub fn help(mut self, text: impl Into<String>) -> InferError {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+/// The types of a region: its block arguments and what it yields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionTypes {
+    /// Types of the block arguments.
+    pub args: Vec<Type>,
+    /// Types of the values its `yield` gives.
+    pub yields: Vec<Type>,
+}
+
+impl Op {
+    /// The name in the text form.
+    pub fn mnemonic(&self) -> &'static str {
+        match self {
+            Op::Elementwise(op) => op.mnemonic(),
+            Op::Shape(op) => op.mnemonic(),
+            Op::Reduce(op) => op.mnemonic(),
+            Op::Dot(_) => DotOp::MNEMONIC,
+            Op::Memory(op) => op.mnemonic(),
+            Op::Control(op) => op.mnemonic(),
+            Op::Debug(op) => op.mnemonic(),
+        }
+    }
+
+    /// The result types for these operand types.
+    ///
+    /// # Errors
+    /// If the op does not take them; the message names the types and shapes that clash.
+    pub fn infer(
+        &self,
+        operands: &[&Type],
+        regions: &[RegionTypes],
+    ) -> Result<Results, InferError> {
+        match self {
+            Op::Elementwise(op) => op.infer(operands),
+            Op::Shape(op) => op.infer(operands),
+            Op::Reduce(op) => op.infer(operands),
+            Op::Dot(op) => op.infer(operands),
+            Op::Memory(op) => op.infer(operands),
+            Op::Control(op) => op.infer(operands, regions),
+            Op::Debug(op) => op.infer(operands),
+        }
+    }
+
+    /// Whether the op does more than make its results: it must stay even if nobody uses them.
+    pub fn has_effect(&self) -> bool {
+        match self {
+            Op::Elementwise(_) | Op::Shape(_) | Op::Reduce(_) | Op::Dot(_) => false,
+            Op::Memory(op) => matches!(op, MemoryOp::Store { .. }),
+            Op::Control(_) | Op::Debug(_) => true,
+        }
+    }
+}
+
+/// Checks the number of operands.
+pub(crate) fn expect_operands(name: &str, operands: &[&Type], n: usize) -> Result<(), InferError> {
+    if operands.len() == n {
+        return Ok(());
+    }
+    Err(InferError::ty(format!("`{name}` takes {n} operands, but {} were given", operands.len())))
+}
+
+/// The element type and shape of an operand that must be a tile.
+pub(crate) fn expect_tile<'a>(
+    name: &str,
+    ty: &'a Type,
+) -> Result<(super::DType, &'a [usize]), InferError> {
+    match ty {
+        Type::Tile { dtype, shape } => Ok((*dtype, shape)),
+        Type::Scalar(_) | Type::Ref { .. } => {
+            Err(InferError::ty(format!("`{name}` takes a tile, but was given `{ty}`")))
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Ops that rearrange elements.
+
+use super::{InferError, Results, expect_operands, expect_tile};
+use crate::ir::dtype::DType;
+use crate::ir::ty::{Shape, Sizes, Type};
+use smallvec::{SmallVec, smallvec};
+
+/// An op that makes or rearranges a tile.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShapeOp {
+    /// A tile of this shape with the scalar operand everywhere.
+    Splat(Shape),
+    /// Repeats axes of size 1 to this shape, of the same rank.
+    Broadcast(Shape),
+    /// The same elements in row-major order under another shape.
+    Reshape(Shape),
+    /// Result axis `i` is operand axis `perm[i]`.
+    Transpose(SmallVec<[usize; 4]>),
+    /// The operands one after the other along an axis.
+    Concat {
+        /// Along which axis.
+        axis: usize,
+    },
+    /// A part: `sizes` elements from `starts`, each `strides` apart.
+    Slice {
+        /// First element per axis.
+        starts: Shape,
+        /// Number of elements per axis.
+        sizes: Shape,
+        /// Distance of elements per axis, at least 1.
+        strides: Shape,
+    },
+    /// The index along an axis at each place. No operands.
+    Iota {
+        /// Integer element type.
+        dtype: DType,
+        /// Result shape.
+        shape: Shape,
+        /// The axis counted along.
+        axis: usize,
+    },
+    /// Rotates along an axis by the scalar `i32` operand number 1: element `i` of the operand
+    /// lands at `(i + shift) mod size`, as `tpu.dynamic_rotate` and `numpy.roll` do.
+    Roll {
+        /// Along which axis.
+        axis: usize,
+    },
+}
+
+impl ShapeOp {
+    /// The name in the text form.
+    pub fn mnemonic(&self) -> &'static str {
+        match self {
+            ShapeOp::Splat(_) => "splat",
+            ShapeOp::Broadcast(_) => "broadcast",
+            ShapeOp::Reshape(_) => "reshape",
+            ShapeOp::Transpose(_) => "transpose",
+            ShapeOp::Concat { .. } => "concat",
+            ShapeOp::Slice { .. } => "slice",
+            ShapeOp::Iota { .. } => "iota",
+            ShapeOp::Roll { .. } => "roll",
+        }
+    }
+
+    /// The type rule; see [`super::Op::infer`].
+    pub(crate) fn infer(&self, operands: &[&Type]) -> Result<Results, InferError> {
+        let name = self.mnemonic();
+        let shape = match self {
+            ShapeOp::Iota { dtype, shape, axis } => {
+                expect_operands(name, operands, 0)?;
+                expect_axis(name, *axis, shape)?;
+                if !dtype.is_int() {
+                    return Err(InferError::ty(format!(
+                        "`iota` counts in integers, not `{dtype}`"
+                    )));
+                }
+                expect_nonzero(name, shape)?;
+                return Ok(smallvec![Type::Tile { dtype: *dtype, shape: shape.clone() }]);
+            }
+            ShapeOp::Splat(shape) => {
+                expect_operands(name, operands, 1)?;
+                if !operands[0].is_scalar() {
+                    return Err(InferError::ty(format!(
+                        "`splat` takes a scalar, not `{}`",
+                        operands[0]
+                    )));
+                }
+                shape.clone()
+            }
+            ShapeOp::Broadcast(shape) => {
+                expect_operands(name, operands, 1)?;
+                infer_broadcast(expect_tile(name, operands[0])?.1, shape)?
+            }
+            ShapeOp::Reshape(shape) => {
+                expect_operands(name, operands, 1)?;
+                let (_, from) = expect_tile(name, operands[0])?;
+                let (n_from, n_to) =
+                    (from.iter().product::<usize>(), shape.iter().product::<usize>());
+                if n_from != n_to {
+                    return Err(InferError::shape(format!(
+                        "`reshape`: {} has {n_from} elements, {} has {n_to}",
+                        Sizes(from),
+                        Sizes(shape)
+                    )));
+                }
+                shape.clone()
+            }
+            ShapeOp::Transpose(perm) => {
+                expect_operands(name, operands, 1)?;
+                infer_transpose(expect_tile(name, operands[0])?.1, perm)?
+            }
+            ShapeOp::Concat { axis } => infer_concat(*axis, operands)?,
+            ShapeOp::Slice { starts, sizes, strides } => {
+                expect_operands(name, operands, 1)?;
+                infer_slice(expect_tile(name, operands[0])?.1, starts, sizes, strides)?
+            }
+            ShapeOp::Roll { axis } => {
+                expect_operands(name, operands, 2)?;
+                let (_, shape) = expect_tile(name, operands[0])?;
+                expect_axis(name, *axis, shape)?;
+                if *operands[1] != Type::Scalar(DType::I32) {
+                    return Err(InferError::ty(format!(
+                        "`roll` shifts by an i32 scalar, not `{}`",
+                        operands[1]
+                    )));
+                }
+                Shape::from_slice(shape)
+            }
+        };
+        expect_nonzero(name, &shape)?;
+        Ok(smallvec![Type::Tile { dtype: operands[0].dtype(), shape }])
+    }
+}
+
+fn expect_axis(name: &str, axis: usize, shape: &[usize]) -> Result<(), InferError> {
+    if axis < shape.len() {
+        return Ok(());
+    }
+    Err(InferError::shape(format!(
+        "`{name}`: axis {axis} is not one of the {} axes of {}",
+        shape.len(),
+        Sizes(shape)
+    )))
+}
+
+fn expect_nonzero(name: &str, shape: &[usize]) -> Result<(), InferError> {
+    if shape.is_empty() {
+        return Err(InferError::shape(format!("`{name}` would give a tile of rank 0"))
+            .help("a single element is a scalar, or a tile of shape [1, 1]"));
+    }
+    if shape.contains(&0) {
+        return Err(InferError::shape(format!(
+            "`{name}` would give an empty tile, {}",
+            Sizes(shape)
+        )));
+    }
+    Ok(())
+}
+
+fn infer_broadcast(from: &[usize], to: &Shape) -> Result<Shape, InferError> {
+    let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| a == b || *a == 1);
+    if fits {
+        return Ok(to.clone());
+    }
+    Err(InferError::shape(format!("`broadcast`: {} does not repeat to {}", Sizes(from), Sizes(to)))
+        .help("ranks must be equal, and sizes equal or 1"))
+}
+
+fn infer_transpose(from: &[usize], perm: &[usize]) -> Result<Shape, InferError> {
+    let mut seen: Vec<usize> = perm.to_vec();
+    seen.sort_unstable();
+    if !seen.iter().copied().eq(0..from.len()) {
+        return Err(InferError::shape(format!(
+            "`transpose`: {} is not an order of the {} axes of {}",
+            Sizes(perm),
+            from.len(),
+            Sizes(from)
+        )));
+    }
+    Ok(perm.iter().map(|&axis| from[axis]).collect())
+}
+
+fn infer_concat(axis: usize, operands: &[&Type]) -> Result<Shape, InferError> {
+    let Some(first) = operands.first() else {
+        return Err(InferError::ty("`concat` takes at least one tile"));
+    };
+    let (dtype, first) = expect_tile("concat", first)?;
+    expect_axis("concat", axis, first)?;
+    let mut shape = Shape::from_slice(first);
+    for operand in &operands[1..] {
+        let (other_dtype, other) = expect_tile("concat", operand)?;
+        let fits = other.len() == first.len()
+            && (0..first.len()).all(|i| i == axis || other[i] == first[i]);
+        if other_dtype != dtype || !fits {
+            return Err(InferError::shape(format!(
+                "`concat` along axis {axis}: `{}` does not fit `{operand}`",
+                operands[0]
+            )));
+        }
+        shape[axis] += other[axis];
+    }
+    Ok(shape)
+}
+
+fn infer_slice(
+    from: &[usize],
+    starts: &[usize],
+    sizes: &Shape,
+    strides: &[usize],
+) -> Result<Shape, InferError> {
+    if [starts.len(), sizes.len(), strides.len()].iter().any(|&n| n != from.len()) {
+        return Err(InferError::index(format!(
+            "`slice` has {} entries but the tile has rank {} {}",
+            sizes.len(),
+            from.len(),
+            Sizes(from)
+        )));
+    }
+    for axis in 0..from.len() {
+        let last = sizes[axis]
+            .checked_sub(1)
+            .and_then(|n| n.checked_mul(strides[axis]))
+            .and_then(|n| n.checked_add(starts[axis]));
+        if strides[axis] == 0 || last.is_none_or(|last| last >= from[axis]) {
+            return Err(InferError::index(format!(
+                "`slice`: {} elements from {} in steps of {} do not fit axis {axis} of {}",
+                sizes[axis],
+                starts[axis],
+                strides[axis],
+                Sizes(from)
+            )));
+        }
+    }
+    Ok(sizes.clone())
+}
