@@ -60,4 +60,6 @@ codes! {
     IR_SHAPE = "ir::shape": "Two shapes do not fit each other, or a shape does not fit the op. The message names both.";
     IR_INDEX = "ir::index": "An index does not fit its reference: too many or too few entries, or a static range that ends outside it.";
     IR_REGION = "ir::region": "The blocks of a control-flow op do not fit it: their arguments or what they yield differ from what the op carries.";
+    // target: chip tables.
+    TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
 }

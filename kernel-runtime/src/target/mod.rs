@@ -1,6 +1,16 @@
 //! Chip tables: what each TPU generation has and allows. Data only.
+//!
+//! A [`Target`] is what a kernel is validated and compiled for: one of the TPU generations in
+//! [`Target::TPUS`], or [`GENERIC`] for the back ends that are no TPU (the interpreter and
+//! StableHLO). All figures are per TensorCore, since that is what runs one kernel's grid step.
 
+mod chips;
+
+pub use chips::{GENERIC, TPU7X, V4, V5E, V5P, V6E};
+
+use crate::diag::{Code, Diagnostic};
 use crate::ir::DType;
+use std::fmt;
 
 /// What a kernel is validated and compiled for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,9 +23,46 @@ pub struct Target {
     pub chip: Option<Chip>,
 }
 
-/// One core of a TPU generation.
+impl Target {
+    /// The TPU generations, oldest first.
+    pub const TPUS: &[&Target] = &[&V4, &V5E, &V5P, &V6E, &TPU7X];
+
+    /// Every target: the TPU generations and [`GENERIC`].
+    pub const ALL: &[&Target] = &[&V4, &V5E, &V5P, &V6E, &TPU7X, &GENERIC];
+
+    /// The target of this name; `7x` is an alias of `tpu7x`.
+    ///
+    /// # Errors
+    /// If there is none; the diagnostic lists the names.
+    pub fn parse(name: &str) -> Result<&'static Target, Diagnostic> {
+        let canonical = if name == "7x" { TPU7X.name } else { name };
+        if let Some(target) = Target::ALL.iter().find(|target| target.name == canonical) {
+            return Ok(target);
+        }
+        let names: Vec<&str> = Target::ALL.iter().map(|target| target.name).collect();
+        Err(Diagnostic::error(Code::TARGET_UNKNOWN, format!("there is no target `{name}`"))
+            .help(format!("targets are {}", names.join(", "))))
+    }
+
+    /// Whether it is a TPU.
+    pub fn is_tpu(&self) -> bool {
+        self.chip.is_some()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// One TensorCore of a TPU generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chip {
+    /// The generation: 4, 5, 6 or 7.
+    pub generation: u32,
+    /// TensorCores that one device splits `parallel` grid axes over (megacore).
+    pub n_cores: usize,
     /// Physical VMEM of a core in bytes.
     pub vmem_bytes: u64,
     /// The scoped VMEM limit if the kernel does not raise it.
@@ -44,4 +91,66 @@ pub struct Chip {
     pub matmul: &'static [(DType, DType)],
     /// Whether libtpu estimates cycles for it.
     pub has_cycle_model: bool,
+}
+
+impl Chip {
+    /// How many elements of a type share a 32-bit word: rows packed into one sublane.
+    ///
+    /// `bool` tiles are kept as 32-bit masks.
+    pub fn packing(&self, dtype: DType) -> usize {
+        match dtype {
+            DType::Bool => 1,
+            _ => 4 / dtype.size_bytes(),
+        }
+    }
+
+    /// The native tile of a type: `(sublanes x packing, lanes)`.
+    pub fn native_tile(&self, dtype: DType) -> (usize, usize) {
+        (self.sublanes * self.packing(dtype), self.lanes)
+    }
+
+    /// Whether the matrix unit multiplies these element types.
+    pub fn multiplies(&self, lhs: DType, rhs: DType) -> bool {
+        self.matmul.contains(&(lhs, rhs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_every_name_and_the_alias() {
+        for &target in Target::ALL {
+            assert_eq!(Target::parse(target.name).map(|t| t.name), Ok(target.name));
+        }
+        assert_eq!(Target::parse("7x"), Ok(&TPU7X));
+    }
+
+    #[test]
+    fn unknown_name_lists_the_names() {
+        let error = Target::parse("v9").expect_err("v9 is no target");
+        assert_eq!(error.code.as_str(), "target::unknown");
+        assert_eq!(error.help.as_deref(), Some("targets are v4, v5e, v5p, v6e, tpu7x, generic"));
+    }
+
+    #[test]
+    fn limits_are_ordered() {
+        for chip in Target::TPUS.iter().filter_map(|target| target.chip) {
+            assert!(chip.vmem_default_limit_bytes <= chip.vmem_max_limit_bytes);
+            assert!(chip.vmem_max_limit_bytes <= chip.vmem_bytes);
+        }
+        assert!(GENERIC.chip.is_none() && GENERIC.topology.is_none());
+    }
+
+    #[test]
+    fn peak_is_flops_per_cycle_times_clock() {
+        // Published bf16 TFLOP/s of one core.
+        let peaks = [137.5, 197.0, 229.5, 920.0, 1155.0];
+        for (target, peak) in Target::TPUS.iter().zip(peaks) {
+            let chip = target.chip.expect("a TPU");
+            let computed = chip.clock_ghz * chip.bf16_flops_per_cycle as f64 / 1e3;
+            assert!((computed / peak - 1.0).abs() < 0.01, "{}: {computed} vs {peak}", target.name);
+        }
+    }
 }

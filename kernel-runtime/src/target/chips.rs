@@ -1,0 +1,136 @@
+//! The table. Sources: JAX's `tpu_info` for sizes, peaks and matmul types; libtpu 0.0.51 by trial
+//! for the scoped VMEM limits and topology names; clocks are peak flops over flops per cycle.
+
+use super::{Chip, Target};
+use crate::ir::DType::{self, BF16, F32, I8, U8};
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+// JAX lists float x i8 on v4 too; the IR's `dot` does not mix floats with integers.
+const MATMUL_FLOAT: &[(DType, DType)] = &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16)];
+const MATMUL_FLOAT_INT8: &[(DType, DType)] =
+    &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16), (I8, I8), (I8, U8), (U8, I8), (U8, U8)];
+
+/// No chip: the interpreter and StableHLO.
+pub static GENERIC: Target = Target { name: "generic", topology: None, chip: None };
+
+/// TPU v4.
+pub static V4: Target = Target {
+    name: "v4",
+    topology: Some("v4:2x2x1"),
+    chip: Some(Chip {
+        generation: 4,
+        n_cores: 2,
+        vmem_bytes: 16 * MIB,
+        vmem_default_limit_bytes: 16 * MIB,
+        vmem_max_limit_bytes: 16 * MIB,
+        smem_bytes: MIB,
+        lanes: 128,
+        sublanes: 8,
+        mxu_size: 128,
+        n_mxus: 4,
+        clock_ghz: 1.05,
+        bf16_flops_per_cycle: 131_072,
+        hbm_bytes_per_second: 615e9,
+        bf16_vpu: false,
+        matmul: MATMUL_FLOAT,
+        has_cycle_model: false,
+    }),
+};
+
+/// TPU v5e.
+pub static V5E: Target = Target {
+    name: "v5e",
+    topology: Some("v5e:1x1"),
+    chip: Some(Chip {
+        generation: 5,
+        n_cores: 1,
+        vmem_bytes: 128 * MIB,
+        vmem_default_limit_bytes: 16 * MIB,
+        vmem_max_limit_bytes: 128 * MIB,
+        smem_bytes: MIB,
+        lanes: 128,
+        sublanes: 8,
+        mxu_size: 128,
+        n_mxus: 4,
+        clock_ghz: 1.5,
+        bf16_flops_per_cycle: 131_072,
+        hbm_bytes_per_second: 820e9,
+        bf16_vpu: false,
+        matmul: MATMUL_FLOAT_INT8,
+        has_cycle_model: true,
+    }),
+};
+
+/// TPU v5p.
+pub static V5P: Target = Target {
+    name: "v5p",
+    topology: Some("v5p:2x2x1"),
+    chip: Some(Chip {
+        generation: 5,
+        n_cores: 2,
+        vmem_bytes: 64 * MIB,
+        vmem_default_limit_bytes: 16 * MIB,
+        vmem_max_limit_bytes: 64 * MIB - 64 * KIB,
+        smem_bytes: MIB,
+        lanes: 128,
+        sublanes: 8,
+        mxu_size: 128,
+        n_mxus: 4,
+        clock_ghz: 1.75,
+        bf16_flops_per_cycle: 131_072,
+        hbm_bytes_per_second: 1230e9,
+        bf16_vpu: false,
+        matmul: MATMUL_FLOAT_INT8,
+        has_cycle_model: true,
+    }),
+};
+
+/// TPU v6e.
+pub static V6E: Target = Target {
+    name: "v6e",
+    topology: Some("v6e:1x1"),
+    chip: Some(Chip {
+        generation: 6,
+        n_cores: 1,
+        vmem_bytes: 128 * MIB,
+        vmem_default_limit_bytes: 32 * MIB,
+        vmem_max_limit_bytes: 128 * MIB - 64 * KIB,
+        smem_bytes: MIB,
+        lanes: 128,
+        sublanes: 8,
+        mxu_size: 256,
+        n_mxus: 2,
+        clock_ghz: 1.75,
+        bf16_flops_per_cycle: 524_288,
+        hbm_bytes_per_second: 1640e9,
+        bf16_vpu: true,
+        matmul: MATMUL_FLOAT_INT8,
+        has_cycle_model: true,
+    }),
+};
+
+/// TPU 7x, one of the two devices of its chip.
+pub static TPU7X: Target = Target {
+    name: "tpu7x",
+    topology: Some("tpu7x:2x2x1"),
+    chip: Some(Chip {
+        generation: 7,
+        n_cores: 1,
+        vmem_bytes: 64 * MIB,
+        vmem_default_limit_bytes: 32 * MIB,
+        vmem_max_limit_bytes: 64 * MIB - 64 * KIB,
+        smem_bytes: MIB,
+        lanes: 128,
+        sublanes: 8,
+        mxu_size: 256,
+        n_mxus: 2,
+        clock_ghz: 2.2,
+        bf16_flops_per_cycle: 524_288,
+        hbm_bytes_per_second: 3700e9,
+        bf16_vpu: true,
+        matmul: MATMUL_FLOAT,
+        has_cycle_model: true,
+    }),
+};
