@@ -200,6 +200,20 @@ pub struct Window {
     pub index_map: BlockId,
     /// Number of buffers.
     pub buffering: Buffering,
+    /// Whether the block is fetched by several copies at once.
+    pub streams: Option<Streams>,
+}
+
+/// A block fetched as `n` equal parts along an axis, each by its own DMA at the same time.
+///
+/// It changes no result, only how long the first step waits for its data: several copies in
+/// flight finish before one of their total size. Input blocks only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Streams {
+    /// Axis of the array; its block size is a multiple of `n`.
+    pub axis: usize,
+    /// Number of parts, at least 1.
+    pub n: usize,
 }
 
 /// A parameter.

@@ -46,7 +46,7 @@ pub use builder::Builder;
 pub use dtype::{DType, Element, Float, Int, Num};
 pub use kernel::{
     BlockData, BlockDim, BlockId, Buffering, CompileParams, Extent, GridAxis, Kernel, OpData, OpId,
-    Param, ParamAxis, ParamKind, Scratch, Semantics, Value, ValueDef, Window,
+    Param, ParamAxis, ParamKind, Scratch, Semantics, Streams, Value, ValueDef, Window,
 };
 pub use loc::{Loc, LocId};
 pub use ops::Op;
