@@ -1,2 +1,8 @@
 //! The integration tests of this crate, in one binary: each further one would be linked anew.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helper functions too"
+)]
 mod pjrt;
