@@ -1,1 +1,14 @@
-//! Running kernels: host arrays and device buffers.
+//! Running kernels: what a registered kernel is, its sample inputs, and how results are compared.
+//!
+//! * [`registry`]: [`KernelEntry`] and [`Spec`], the tables that the command line, the tests and
+//!   the benches read.
+//! * [`sample`]: seeded inputs.
+//! * [`compare`]: distance in ULP between a result and its reference.
+
+pub mod compare;
+pub mod registry;
+pub mod sample;
+
+pub use compare::{Comparison, Tolerance, compare, ulp_distance};
+pub use registry::{KernelEntry, Spec};
+pub use sample::Sampler;
