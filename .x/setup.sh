@@ -34,12 +34,21 @@ run_step() {
   return "$status"
 }
 
+free_megabytes() {
+  df -BM --output=avail "$cache_dir" | tail -n 1 | tr -dc '0-9'
+}
+
+die_disk_full() {
+  die "$1: the disk is full" \
+    "free about 2 GB for the downloads in $cache_dir ($(free_megabytes) MB are left) and 2 GB for Debian's packages, or set SYSTOLE_CACHE_DIR to a folder on another disk, then run this again"
+}
+
 # fail_step WHAT: turns the log of a failed step into one message with its cure.
 fail_step() {
   local what=$1
-  if grep -qi 'no space left on device\|not enough free space' "$step_log"; then
-    die "$what: the disk is full" \
-      "free about 4 GB ($(df -h --output=avail "$cache_dir" | tail -n 1 | tr -d ' ') are left for $cache_dir), or set SYSTOLE_CACHE_DIR to another disk, then run this again"
+  # On a full disk the log, too, may be cut short.
+  if (($(free_megabytes) < 20)) || grep -qi 'no space left on device\|not enough free space' "$step_log"; then
+    die_disk_full "$what"
   elif grep -q 'DO NOT MATCH THE HASHES' "$step_log"; then
     die "$what: the checksum is wrong, nothing was installed" \
       "a proxy or a mirror may have altered the file: run this again, and if it stays, report it with the two lines below
@@ -47,7 +56,7 @@ $(grep -E 'Expected|Got' "$step_log" | sed 's/^ */    /')"
   elif grep -qiE "$network_errors" "$step_log"; then
     die "$what: the network failed" \
       "check the connection, and the settings of a proxy if there is one, then run this again: what is complete is kept. It said:
-$(grep -iE "$network_errors" "$step_log" | tail -n 1 | cut -c1-400 | sed 's/^/    /')"
+$(grep -iE "$network_errors" "$step_log" | tail -n 1 | sed 's/.*broken by //; s/^ */    /' | cut -c1-300)"
   fi
   die "$what failed" "read the last lines of its output:
 $(tail -n 12 "$step_log" | cut -c1-300 | sed 's/^/    /')"
@@ -147,6 +156,8 @@ fetch_download() {
   is_complete "$cache_dir/$destination" "$sha256" && return
   if ! python3 -m pip --version >/dev/null 2>&1; then install_packages python3 python3-pip; fi
   printf '%s  %s: %s\n' "$(tag setup)" "${name/==/ }" "$note" >&2
+  # Room for the wheel and what it holds, told before the wait for the download.
+  (($(free_megabytes) >= 6 * megabytes)) || die_disk_full "$name"
   printf '%s\n' "$requirement" >"$cache_dir/tmp/requirement.txt"
   for attempt in 1 2 3; do
     run_step "download ${name/==/ }, $megabytes MB" download_wheel && break
