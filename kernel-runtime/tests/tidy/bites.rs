@@ -149,18 +149,18 @@ fn function_length_is_not_fooled_by_text_with_braces() {
 fn tested_codes_bites() {
     let table = (
         "kernel-runtime/src/diag/codes.rs",
-        "[\n(\"valid::vmem_overflow\", \"Needs: more\"),\n(\"trace::rank\", \"..\")]",
+        "codes! {\n    VMEM = \"valid::vmem\": \"Needs more.\";\n    RANK = \"trace::rank\": \"..\";\n}",
     );
-    let tile =
-        ("kernel-runtime/tests/tile/invalid/vmem.tile", "//~ error[valid::vmem_overflow]: ..");
-    let unit = (IR, "fn f() {}\n#[cfg(test)]\nmod tests { const C: &str = \"trace::rank\"; }");
-    let code = (IR, "fn f() { report(\"trace::rank\") }");
-    assert_eq!(findings(rules::tested_codes, &[table, tile, unit]), [""; 0]);
+    let tile = ("kernel-runtime/tests/tile/invalid/vmem.tile", "//~ error[valid::vmem]: ..");
+    let unit = |name: &str| format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{ const C: {name}; }}");
+    for name in ["Code = Code::RANK", "&str = \"trace::rank\""] {
+        assert_eq!(findings(rules::tested_codes, &[table, tile, (IR, &unit(name))]), [""; 0]);
+    }
+    let code = (IR, "fn f() { report(\"trace::rank\", Code::RANK) }");
     let found = findings(rules::tested_codes, &[table, tile, code]);
-    assert!(
-        found.len() == 1 && found[0].contains("codes.rs:3") && found[0].contains("`trace::rank`"),
-        "{found:?}"
-    );
+    assert!(found.len() == 1, "{found:?}");
+    assert!(found[0].contains("codes.rs:3: [tested_codes]") && found[0].contains("`trace::rank`"));
+    assert_eq!(findings(rules::tested_codes, &[tile]).len(), 1);
 }
 
 #[test]
