@@ -71,5 +71,4 @@ codes! {
     CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";
     CLI_UNKNOWN_SPEC = "cli::unknown_spec": "The kernel has no spec of this name. A spec's name says shape, element type and options, such as `bf16_1024x1024x1024`; `list KERNEL` shows all.";
     CLI_UNKNOWN_CODE = "cli::unknown_code": "There is no diagnostic code of this name. `explain` without a code lists all.";
-    CLI_MISSING_FEATURE = "cli::missing_feature": "This build of the tool was made without the feature `mlir`, which the command needs. Build it with default features; `./x setup` installs LLVM 22.";
 }
