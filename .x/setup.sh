@@ -192,7 +192,7 @@ setup() {
   flock 9
   empty_tmp
   trap end_setup EXIT
-  install_packages "${debian_packages[@]}"
+  install_packages "${debian_packages[@]}" 9>&-
   while IFS= read -r line; do
     [[ $line == \#* || -z $line ]] && continue
     requirement=${line%% # *}
