@@ -97,7 +97,7 @@ install_packages() {
     sudo -v || die "sudo was refused" "as root, run: apt-get install ${missing[*]}"
   fi
   run_step "apt-get update" apt_get update || fail_step "apt-get update"
-  run_step "apt-get install, ${#missing[@]} packages of Debian" \
+  run_step "apt-get install: ${#missing[@]} of Debian's packages" \
     apt_get install --no-install-recommends "${missing[@]}" && return
   if grep -q 'Unable to locate package .*-22' "$step_log"; then
     die "apt does not know LLVM 22" \
