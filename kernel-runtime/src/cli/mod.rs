@@ -16,7 +16,7 @@ use crate::run::{KernelEntry, registry};
 use clap::Parser;
 use output::Output;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Runs the tool on the process's arguments and standard streams.
@@ -32,7 +32,9 @@ use std::process::ExitCode;
 /// ```
 pub fn main(registry: &[KernelEntry]) -> ExitCode {
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
-    ExitCode::from(run_with(registry, std::env::args_os(), &mut out, &mut err))
+    let mut output = Output::new(&mut out, &mut err);
+    output.set_color(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    ExitCode::from(run_to(registry, std::env::args_os(), output))
 }
 
 /// Runs the tool on given arguments (the program's name first) and streams; gives the exit code.
@@ -42,7 +44,14 @@ pub fn run_with(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    let mut output = Output::new(out, err);
+    run_to(registry, args, Output::new(out, err))
+}
+
+fn run_to(
+    registry: &[KernelEntry],
+    args: impl IntoIterator<Item = OsString>,
+    mut output: Output<'_>,
+) -> u8 {
     let verdict = match args::Args::try_parse_from(args) {
         Ok(args) => {
             output.set_json(args.json);

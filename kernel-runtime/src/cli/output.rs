@@ -1,7 +1,7 @@
 //! Where results and messages go.
 
 use super::table::Table;
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, render};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
@@ -13,6 +13,7 @@ pub(crate) struct Output<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
     json: bool,
+    color: bool,
     state: State,
 }
 
@@ -24,7 +25,12 @@ enum State {
 
 impl<'a> Output<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Output<'a> {
-        Output { out, err, json: false, state: State::Open }
+        Output { out, err, json: false, color: false, state: State::Open }
+    }
+
+    /// Whether diagnostics are coloured.
+    pub(crate) fn set_color(&mut self, color: bool) {
+        self.color = color;
     }
 
     pub(crate) fn set_json(&mut self, json: bool) {
@@ -72,7 +78,7 @@ impl<'a> Output<'a> {
     /// Writes diagnostics to standard error.
     pub(crate) fn diagnostics(&mut self, diagnostics: &Diagnostics) {
         if !diagnostics.is_empty() {
-            self.error_text(&diagnostics.to_string());
+            self.error_text(&render::render(diagnostics, self.color));
         }
     }
 
