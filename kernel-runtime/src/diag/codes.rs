@@ -60,15 +60,11 @@ codes! {
     IR_SHAPE = "ir::shape": "Two shapes do not fit each other, or a shape does not fit the op. The message names both.";
     IR_INDEX = "ir::index": "An index does not fit its reference: too many or too few entries, or a static range that ends outside it.";
     IR_REGION = "ir::region": "The blocks of a control-flow op do not fit it: their arguments or what they yield differ from what the op carries.";
+    IR_SYNTAX = "ir::syntax": "The `.tile` text does not follow the grammar, which stands in the documentation of `systole::ir`. The message says what was expected.";
+    IR_NAME = "ir::name": "A name in the `.tile` text is not known where it is used, or is defined twice. Values are visible in their block and the regions within; an index map sees its own arguments alone.";
+    IR_STATED_TYPE = "ir::stated_type": "The `.tile` text states other result types than the op's own type rule gives.";
     // target: chip tables.
     TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
     // run: the registry, and what kernels are run with.
     RUN_REGISTRY = "run::registry": "The table of kernels contradicts itself: two kernels or specs of one name, or a spec that does not say how to build, feed or check its kernel. It is a mistake in the crate that owns the table.";
-    RUN_INPUT_FILE = "run::input_file": "A file of inputs cannot be read: it does not exist, may not be opened, is truncated, or is no safetensors file.";
-    RUN_INPUT_MISMATCH = "run::input_mismatch": "A file of inputs does not fit the kernel. Every input parameter needs a tensor of its name, element type and shape; nothing is converted or reshaped silently.";
-    RUN_OUTPUT_FILE = "run::output_file": "The outputs could not be written to the file asked for.";
-    // cli: what the command line asks for.
-    CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";
-    CLI_UNKNOWN_SPEC = "cli::unknown_spec": "The kernel has no spec of this name. A spec's name says shape, element type and options, such as `bf16_1024x1024x1024`; `list KERNEL` shows all.";
-    CLI_UNKNOWN_CODE = "cli::unknown_code": "There is no diagnostic code of this name. `explain` without a code lists all.";
 }

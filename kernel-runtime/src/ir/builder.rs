@@ -139,7 +139,8 @@ impl Builder {
         self.append(op, &[], &[], &[Type::Scalar(literal.dtype())], loc)[0]
     }
 
-    fn append(
+    /// Adds an op without typing it.
+    pub(crate) fn append(
         &mut self,
         op: Op,
         operands: &[Value],
@@ -170,11 +171,27 @@ impl Builder {
         results
     }
 
-    fn add_arg(&mut self, block: BlockId, ty: Type) -> Value {
+    /// Adds an argument to a block.
+    pub(crate) fn add_arg(&mut self, block: BlockId, ty: Type) -> Value {
         let value = Value(self.kernel.values.len() as u32);
         let args = &mut self.kernel.blocks[block.0 as usize].args;
         let def = ValueDef::Arg(block, args.len() as u32);
         args.push(value);
+        self.kernel.values.push(ValueData { ty, def });
+        value
+    }
+
+    /// Closes the innermost block as it is: the parser has read its `yield`, if it has one.
+    pub(crate) fn leave_block(&mut self) {
+        if self.open.len() > 1 {
+            self.open.pop();
+        }
+    }
+
+    /// A value that belongs to no block, for the parser of a text that is known to be wrong.
+    pub(crate) fn add_stray_value(&mut self, ty: Type) -> Value {
+        let value = Value(self.kernel.values.len() as u32);
+        let def = ValueDef::Arg(self.kernel.body, u32::MAX);
         self.kernel.values.push(ValueData { ty, def });
         value
     }

@@ -39,6 +39,7 @@ pub mod dtype;
 pub mod kernel;
 pub mod loc;
 pub mod ops;
+mod text;
 pub mod ty;
 
 pub use array::Array;

@@ -1,3 +1,0 @@
-//! The registry's parts that need files.
-
-mod tensor_file;

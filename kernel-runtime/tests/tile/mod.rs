@@ -1,0 +1,5 @@
+//! Tests of the text form and the validator, mostly as `.tile` files; see `files`.
+
+mod files;
+mod generate;
+mod roundtrip;
