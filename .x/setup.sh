@@ -97,7 +97,7 @@ install_packages() {
     sudo -v || die "sudo was refused" "as root, run: apt-get install ${missing[*]}"
   fi
   run_step "apt-get update" apt_get update || fail_step "apt-get update"
-  run_step "apt-get install, ${#missing[@]} packages of Debian" \
+  run_step "apt-get install: ${#missing[@]} of Debian's packages" \
     apt_get install --no-install-recommends "${missing[@]}" && return
   if grep -q 'Unable to locate package .*-22' "$step_log"; then
     die "apt does not know LLVM 22" \
@@ -192,7 +192,7 @@ setup() {
   flock 9
   empty_tmp
   trap end_setup EXIT
-  install_packages "${debian_packages[@]}"
+  install_packages "${debian_packages[@]}" 9>&-
   while IFS= read -r line; do
     [[ $line == \#* || -z $line ]] && continue
     requirement=${line%% # *}

@@ -5,5 +5,7 @@
     clippy::panic,
     reason = "a test fails by panicking, in its helper functions too"
 )]
+mod cli;
 mod pjrt;
+mod run;
 mod tile;

@@ -1,1 +1,127 @@
-//! The command-line tool every kernel crate gets from `main`.
+//! The command-line tool that every kernel crate gets: `main(&KERNELS)`.
+//!
+//! One file per subcommand. Human tables by default, JSON with `--json`; results go to standard
+//! output, progress and diagnostics to standard error. The process ends with 0 if all is well, 1
+//! if a kernel failed, 2 if the command line asks for something that does not exist.
+
+mod args;
+mod explain;
+mod list;
+mod output;
+mod select;
+mod table;
+
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::run::{KernelEntry, registry};
+use clap::Parser;
+use output::Output;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Runs the tool on the process's arguments and standard streams.
+///
+/// ```no_run
+/// use systole::run::KernelEntry;
+///
+/// static KERNELS: &[KernelEntry] = &[];
+///
+/// fn main() -> std::process::ExitCode {
+///     systole::cli::main(KERNELS)
+/// }
+/// ```
+pub fn main(registry: &[KernelEntry]) -> ExitCode {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    let mut output = Output::new(&mut out, &mut err);
+    output.set_color(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    ExitCode::from(run_to(registry, std::env::args_os(), output))
+}
+
+/// Runs the tool on given arguments (the program's name first) and streams; gives the exit code.
+pub fn run_with(
+    registry: &[KernelEntry],
+    args: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    run_to(registry, args, Output::new(out, err))
+}
+
+fn run_to(
+    registry: &[KernelEntry],
+    args: impl IntoIterator<Item = OsString>,
+    mut output: Output<'_>,
+) -> u8 {
+    let verdict = match args::Args::try_parse_from(args) {
+        Ok(args) => {
+            output.set_json(args.json);
+            dispatch(registry, &args.command, &mut output)
+        }
+        Err(error) => {
+            // `--help` and `--version` are no mistakes: they go to standard output and end with 0.
+            if error.use_stderr() {
+                output.error_text(&error.to_string());
+                return 2;
+            }
+            output.text(&error.to_string());
+            Ok(Verdict::Good)
+        }
+    };
+    let code = match verdict {
+        Ok(Verdict::Good) => 0,
+        Ok(Verdict::KernelFailed) => 1,
+        Err(Failure::Failed(diagnostics)) => {
+            output.diagnostics(&diagnostics);
+            1
+        }
+        Err(Failure::Usage(diagnostics)) => {
+            output.diagnostics(&diagnostics);
+            2
+        }
+    };
+    output.finish(code)
+}
+
+fn dispatch(
+    registry: &[KernelEntry],
+    command: &args::Command,
+    output: &mut Output<'_>,
+) -> Result<Verdict, Failure> {
+    registry::validate(registry).map_err(Failure::Failed)?;
+    match command {
+        args::Command::List(args) => list::run(registry, args, output),
+        args::Command::Explain(args) => explain::run(args, output),
+    }
+}
+
+/// How a command ended that did what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All is well.
+    Good,
+    /// A kernel failed; the rows say which.
+    KernelFailed,
+}
+
+impl Verdict {
+    /// Good if `ok`.
+    pub(crate) fn from_ok(ok: bool) -> Verdict {
+        if ok { Verdict::Good } else { Verdict::KernelFailed }
+    }
+}
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for what does not exist or does not fit.
+    Usage(Diagnostics),
+    /// The work could not be done.
+    Failed(Diagnostics),
+}
+
+impl Failure {
+    /// One mistake on the command line.
+    pub(crate) fn usage(diagnostic: Diagnostic) -> Failure {
+        Failure::Usage(diagnostic.into())
+    }
+}

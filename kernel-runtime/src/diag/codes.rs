@@ -67,4 +67,11 @@ codes! {
     TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
     // run: the registry, and what kernels are run with.
     RUN_REGISTRY = "run::registry": "The table of kernels contradicts itself: two kernels or specs of one name, or a spec that does not say how to build, feed or check its kernel. It is a mistake in the crate that owns the table.";
+    RUN_INPUT_FILE = "run::input_file": "A file of inputs cannot be read: it does not exist, may not be opened, is truncated, or is no safetensors file.";
+    RUN_INPUT_MISMATCH = "run::input_mismatch": "A file of inputs does not fit the kernel. Every input parameter needs a tensor of its name, element type and shape; nothing is converted or reshaped silently.";
+    RUN_OUTPUT_FILE = "run::output_file": "The outputs could not be written to the file asked for.";
+    // cli: what the command line asks for.
+    CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";
+    CLI_UNKNOWN_SPEC = "cli::unknown_spec": "The kernel has no spec of this name. A spec's name says shape, element type and options, such as `bf16_1024x1024x1024`; `list KERNEL` shows all.";
+    CLI_UNKNOWN_CODE = "cli::unknown_code": "There is no diagnostic code of this name. `explain` without a code lists all.";
 }

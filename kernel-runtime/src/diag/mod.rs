@@ -5,6 +5,7 @@
 //! [`Diagnostics`] and never stop at the first. This module depends on no other.
 
 mod codes;
+pub mod render;
 
 pub use codes::{CODES, Code, CodeEntry};
 

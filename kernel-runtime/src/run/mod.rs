@@ -3,11 +3,13 @@
 //! * [`registry`]: [`KernelEntry`] and [`Spec`], the tables that the command line, the tests and
 //!   the benches read.
 //! * [`sample`]: seeded inputs.
+//! * [`tensor_file`]: arrays in safetensors files.
 //! * [`compare`]: distance in ULP between a result and its reference.
 
 pub mod compare;
 pub mod registry;
 pub mod sample;
+pub mod tensor_file;
 
 pub use compare::{Comparison, Tolerance, compare, ulp_distance};
 pub use registry::{KernelEntry, Spec};

@@ -140,7 +140,7 @@ fn rejects_wrong_arguments() {
 fn takes_empty_and_scalar_arrays() {
     for client in clients() {
         let empty = f32_buffer(&client, &[0, 4], &[]);
-        assert_eq!(empty.to_host().unwrap(), []);
+        assert!(empty.to_host().unwrap().is_empty());
         let scalar = f32_buffer(&client, &[], &[2.5]);
         assert!(scalar.dims().unwrap().is_empty());
         assert_eq!(f32_values(&scalar.to_host().unwrap()), [2.5]);

@@ -1,0 +1,3 @@
+//! The registry's parts that need files.
+
+mod tensor_file;
