@@ -1,1 +1,3 @@
 //! Back ends: each takes a validated kernel and gives an artifact or an error.
+
+pub mod stablehlo;

@@ -65,10 +65,14 @@ codes! {
     IR_STATED_TYPE = "ir::stated_type": "The `.tile` text states other result types than the op's own type rule gives.";
     // target: chip tables.
     TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
+    // stablehlo: kernels as plain StableHLO.
+    STABLEHLO_UNSUPPORTED = "stablehlo::unsupported": "StableHLO has no way to say this. `print` and `assert` need the interpreter; the condition of a `while` may not store to memory.";
     // run: the registry, and what kernels are run with.
     RUN_REGISTRY = "run::registry": "The table of kernels contradicts itself: two kernels or specs of one name, or a spec that does not say how to build, feed or check its kernel. It is a mistake in the crate that owns the table.";
     RUN_INPUT_FILE = "run::input_file": "A file of inputs cannot be read: it does not exist, may not be opened, is truncated, or is no safetensors file.";
     RUN_INPUT_MISMATCH = "run::input_mismatch": "A file of inputs does not fit the kernel. Every input parameter needs a tensor of its name, element type and shape; nothing is converted or reshaped silently.";
+    RUN_INPUT = "run::input": "The arrays a kernel was called with do not fit it: their number, or the element type or shape of one. Nothing is converted or reshaped silently.";
+    RUN_DEVICE = "run::device": "A PJRT plugin is missing, or refused to compile or run a program. The message is the plugin's own; `./x setup` gets the plugins for the CPU.";
     RUN_OUTPUT_FILE = "run::output_file": "The outputs could not be written to the file asked for.";
     // cli: what the command line asks for.
     CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";

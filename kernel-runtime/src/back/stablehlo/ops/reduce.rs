@@ -1,0 +1,73 @@
+//! Reductions along one axis.
+
+use super::round;
+use crate::back::stablehlo::lower::Lowering;
+use crate::back::stablehlo::text::{Direction, Tensor};
+use crate::diag::Diagnostic;
+use crate::ir::DType;
+use crate::ir::kernel::OpData;
+use crate::ir::ops::{Literal, ReduceKind, ReduceOp};
+
+/// Lowers a reduction.
+pub(in crate::back::stablehlo) fn lower(
+    cx: &mut Lowering<'_>,
+    reduce: ReduceOp,
+    op: &OpData,
+) -> Result<Tensor, Diagnostic> {
+    let x = cx.tensor(op.operands[0])?;
+    Ok(match reduce.kind {
+        ReduceKind::Sum if x.dtype.is_float() => {
+            let wide = round::widen(cx, &x);
+            let sum = reduce_axis(cx, &wide, ReduceKind::Sum, reduce.axis);
+            round::narrow(cx, &sum, x.dtype)
+        }
+        ReduceKind::Sum | ReduceKind::Max | ReduceKind::Min => {
+            reduce_axis(cx, &x, reduce.kind, reduce.axis)
+        }
+        ReduceKind::ArgMax => arg_reduce(cx, &x, ReduceKind::Max, reduce.axis),
+        ReduceKind::ArgMin => arg_reduce(cx, &x, ReduceKind::Min, reduce.axis),
+    })
+}
+
+/// Sum, maximum or minimum; the axis stays with size 1.
+fn reduce_axis(cx: &mut Lowering<'_>, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
+    let neutral = cx.out.constant(neutral(kind, x.dtype), &[]);
+    let combine = match kind {
+        ReduceKind::Sum => "add",
+        ReduceKind::Max | ReduceKind::ArgMax => "maximum",
+        ReduceKind::Min | ReduceKind::ArgMin => "minimum",
+    };
+    let reduced = cx.out.reduce(x, &neutral, combine, axis);
+    let mut shape = x.shape.clone();
+    shape[axis] = 1;
+    cx.out.reshape(&reduced, &shape)
+}
+
+/// The element that leaves the others as they are.
+fn neutral(kind: ReduceKind, dtype: DType) -> Literal {
+    let (least, most) = dtype.int_range().unwrap_or((0, 0));
+    match (kind, dtype.is_float()) {
+        (ReduceKind::Max | ReduceKind::ArgMax, true) => Literal::float(dtype, f32::NEG_INFINITY),
+        (ReduceKind::Min | ReduceKind::ArgMin, true) => Literal::float(dtype, f32::INFINITY),
+        (ReduceKind::Max | ReduceKind::ArgMax, false) => Literal::int(dtype, least),
+        (ReduceKind::Min | ReduceKind::ArgMin, false) => Literal::int(dtype, most),
+        (ReduceKind::Sum, _) => Literal::from_f64(dtype, 0.0),
+    }
+}
+
+/// The first index of the extreme element; NaN counts as extreme. Two plain reductions, which
+/// every device does well, instead of one over pairs.
+fn arg_reduce(cx: &mut Lowering<'_>, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
+    let extreme = reduce_axis(cx, x, kind, axis);
+    let dims: Vec<usize> = (0..x.shape.len()).collect();
+    let extreme = cx.out.broadcast(&extreme, &dims, &x.shape);
+    let mut hit = cx.out.compare(Direction::Eq, x, &extreme);
+    if x.dtype.is_float() {
+        let is_nan = cx.out.compare(Direction::Ne, x, x);
+        hit = cx.out.binary("or", &hit, &is_nan);
+    }
+    let index = cx.out.iota(DType::I32, &x.shape, axis);
+    let none = cx.out.constant(Literal::int(DType::I32, i64::from(i32::MAX)), &x.shape);
+    let index = cx.out.select(&hit, &index, &none);
+    reduce_axis(cx, &index, ReduceKind::Min, axis)
+}
