@@ -4,13 +4,16 @@
 //!   the benches read.
 //! * [`sample`]: seeded inputs.
 //! * [`tensor_file`]: arrays in safetensors files.
+//! * [`device`]: kernels on a PJRT device, such as XLA on the CPU.
 //! * [`compare`]: distance in ULP between a result and its reference.
 
 pub mod compare;
+pub mod device;
 pub mod registry;
 pub mod sample;
 pub mod tensor_file;
 
 pub use compare::{Comparison, Tolerance, compare, ulp_distance};
+pub use device::XlaDevice;
 pub use registry::{KernelEntry, Spec};
 pub use sample::Sampler;
