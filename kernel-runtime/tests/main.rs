@@ -8,4 +8,6 @@
 mod cli;
 mod pjrt;
 mod run;
+mod sketch;
+mod stablehlo;
 mod tile;
