@@ -53,6 +53,7 @@ fn layering_bites() {
     assert_finds(rule, "kernel-runtime/src/cli/check.rs", "use crate::{run, aot, back};", &[]);
     assert_finds(rule, "kernel-runtime/src/pjrt/mod.rs", "use crate::run;", &["`pjrt` uses `run`"]);
     assert_finds(rule, "kernel-runtime/src/lib.rs", "pub use crate::run::Tensor;", &[]);
+    assert_finds(rule, "kernel-runtime/src/bin/worker.rs", "use systole::aot;", &[]);
     assert_finds(rule, "kernel-runtime/src/extra.rs", "", &["`extra` has no row"]);
     assert_finds(rule, "kernels/src/lib.rs", "use crate::back;", &[]);
 }

@@ -39,6 +39,11 @@ pub(crate) const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("aot", &["diag", "ir", "target", "valid", "back", "pjrt"]),
     ("run", &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot"]),
     ("tune", &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"]),
+    // What a kernel's author imports: re-exports, like lib.rs.
+    (
+        "prelude",
+        &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run", "tune"],
+    ),
     (
         "cli",
         &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run", "tune"],
@@ -82,11 +87,12 @@ pub(crate) fn layering(sources: &[Source]) -> Vec<Finding> {
     findings
 }
 
-/// `ir` for kernel-runtime/src/ir/ty.rs; none for lib.rs, which names all of them.
+/// `ir` for kernel-runtime/src/ir/ty.rs; none for lib.rs, which names all of them, and for binaries, which see
+/// of the library what any user sees.
 fn runtime_module(path: &str) -> Option<&str> {
     let path = path.strip_prefix(RUNTIME)?;
     let module = path.split('/').next()?.trim_end_matches(".rs");
-    (module != "lib").then_some(module)
+    (module != "lib" && module != "bin").then_some(module)
 }
 
 /// Top-level modules that the code names: `crate::ir::..`, `crate::{ir::.., diag}`, and `super::super::ir`.
