@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, in its helper functions too"
 )]
 mod cli;
+mod interp;
 mod pjrt;
 mod run;
 mod sketch;

@@ -78,4 +78,19 @@ codes! {
     CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";
     CLI_UNKNOWN_SPEC = "cli::unknown_spec": "The kernel has no spec of this name. A spec's name says shape, element type and options, such as `bf16_1024x1024x1024`; `list KERNEL` shows all.";
     CLI_UNKNOWN_CODE = "cli::unknown_code": "There is no diagnostic code of this name. `explain` without a code lists all.";
+    // interp: what the interpreter finds while a kernel runs.
+    INTERP_INPUT = "interp::input": "The call does not fit the kernel: too many or too few arrays, or one of another element type or shape than its parameter, or a grid extent that is not positive. Nothing is converted or reshaped silently.";
+    INTERP_OUT_OF_BOUNDS = "interp::out_of_bounds": "A load or store with an index computed at run time touches elements outside its reference. On a chip it would read or overwrite other memory, without a word. The message names the range and the size.";
+    INTERP_BLOCK_OUT_OF_RANGE = "interp::block_out_of_range": "An index map names a block that starts before or after its array. A block may reach over the end (the rest is padding), but must start inside. Usually the grid has too many steps, or a block number was given where elements were meant.";
+    INTERP_MISALIGNED = "interp::misaligned": "An index breaks the promise of `multiple_of`, by which the compiler chose aligned accesses: on a chip other elements would be touched.";
+    INTERP_UNINITIALIZED = "interp::uninitialized": "Elements that nobody wrote (of scratch, of an output block, or left out by a load's mask) reach a result, a branch, an index, a print or an assertion. Scratch starts undefined and does not outlive a step of a `parallel` axis; an output block starts undefined at each visit.";
+    INTERP_PADDING = "interp::padding": "Elements beyond the end of an array reach a result. A block that reaches over the end has undefined elements there: before a reduction or a product combines them with others, replace them with `select` and a mask made of `iota` and the array's size.";
+    INTERP_RACE = "interp::race": "Two grid steps that differ in a `parallel` axis write the same output elements. Such steps may run at the same time on different cores, so one of the results is lost. Let the block's index depend on every `parallel` axis, or declare the axis `arbitrary`.";
+    INTERP_OUTPUT_REVISITED = "interp::output_revisited": "An output block was left, which wrote it back, and is visited again later. The second visit does not see what the first stored and overwrites it. All steps of one output block must follow each other: the grid axis that the block's index does not depend on goes last.";
+    INTERP_OUTPUT_NEVER_WRITTEN = "interp::output_never_written": "Elements of an output array are stored by no grid step, so the caller would get garbage. Either the grid does not visit their block, or the visit does not store the whole block.";
+    INTERP_OUT_OF_FUEL = "interp::out_of_fuel": "A loop did more work in one grid step than the interpreter's options allow: most likely its condition never becomes false. On a chip the kernel would hang. If the loop is only long, raise `Options::fuel`.";
+    INTERP_LOOP_STEP = "interp::loop_step": "A `for` runs with a step that is zero or negative: on a chip it would never end.";
+    INTERP_INDEX_OVERFLOW = "interp::index_overflow": "Index arithmetic left the range of 32 bits and wrapped around, and the result is used as an index, a bound or a block number. Divide before multiplying, or give the kernel a part of the array.";
+    INTERP_ASSERTION = "interp::assertion": "An assertion of the kernel failed.";
+    INTERP_NON_FINITE = "interp::non_finite": "An op gave NaN or an infinity although its operands had none. Asked for by `Options::trap_non_finite`; the line named is where it began.";
 }

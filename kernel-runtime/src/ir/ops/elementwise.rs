@@ -124,7 +124,6 @@ macro_rules! elementwise_table {
         }
     };
 }
-#[expect(unused_imports, reason = "`trace` expands its `Tile` methods from the table")]
 pub(crate) use elementwise_table;
 
 /// `$f` applied to typed arguments; gives closures of the table their types.

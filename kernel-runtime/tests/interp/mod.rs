@@ -1,0 +1,5 @@
+//! The checking interpreter.
+
+mod checks;
+mod numerics;
+mod support;
