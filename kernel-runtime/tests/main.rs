@@ -7,6 +7,8 @@
 )]
 mod cli;
 mod interp;
+#[cfg(feature = "mlir")]
+mod mosaic;
 mod pjrt;
 mod run;
 mod sketch;

@@ -93,4 +93,8 @@ codes! {
     INTERP_INDEX_OVERFLOW = "interp::index_overflow": "Index arithmetic left the range of 32 bits and wrapped around, and the result is used as an index, a bound or a block number. Divide before multiplying, or give the kernel a part of the array.";
     INTERP_ASSERTION = "interp::assertion": "An assertion of the kernel failed.";
     INTERP_NON_FINITE = "interp::non_finite": "An op gave NaN or an infinity although its operands had none. Asked for by `Options::trap_non_finite`; the line named is where it began.";
+
+    // mosaic: what the TPU compiler cannot do, found while a kernel is lowered.
+    MOSAIC_UNSUPPORTED = "mosaic::unsupported": "The TPU compiler has no form of this op, element type or parameter on this target. The message names it and the help says what to write instead.";
+    MOSAIC_INTERNAL = "mosaic::internal": "The MLIR module made for a valid kernel breaks a rule of MLIR. It is a mistake of the toolkit, not of the kernel: please report it with the output of `show --stage ir`.";
 }

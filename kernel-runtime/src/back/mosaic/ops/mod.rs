@@ -1,0 +1,36 @@
+//! One file per family of ops.
+
+mod cast;
+mod control;
+mod debug;
+mod dot;
+mod elementwise;
+mod memory;
+mod reduce;
+mod shape;
+
+pub(super) use memory::copy_block;
+
+use super::lower::{Lowerer, Lowering};
+use crate::ir::{DType, Op, OpData};
+
+/// Lowers an op to the block at hand; gives its results. Constants are bound, not given.
+pub(super) fn lower<'s>(lowerer: &mut Lowerer<'_, 's>, op: &OpData) -> Lowering<'s> {
+    let values = op.operands.iter().chain(&op.results);
+    let f16_tile = values.clone().any(|&value| {
+        let ty = lowerer.kernel.ty(value);
+        ty.is_tile() && ty.dtype() == DType::F16
+    });
+    if f16_tile {
+        return Err(lowerer.unsupported("there are no f16 tiles").help("use bf16 or f32"));
+    }
+    match &op.op {
+        Op::Elementwise(elementwise) => elementwise::lower(lowerer, *elementwise, op),
+        Op::Shape(shape) => shape::lower(lowerer, shape, op),
+        Op::Reduce(reduce) => reduce::lower(lowerer, *reduce, op),
+        Op::Dot(dot) => dot::lower(lowerer, *dot, op),
+        Op::Memory(memory) => memory::lower(lowerer, memory, op),
+        Op::Control(control) => control::lower(lowerer, *control, op),
+        Op::Debug(debug) => debug::lower(lowerer, debug, op),
+    }
+}

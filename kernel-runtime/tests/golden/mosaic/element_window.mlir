@@ -1,0 +1,20 @@
+module {
+  func.func @element_window(%arg0: i32, %arg1: memref<32x128xf32, #tpu.memory_space<vmem>>, %arg2: memref<32x128xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = [#tpu.dimension_semantics<arbitrary>], iteration_bounds = array<i64: 4>, scalar_prefetch = 0 : i64, scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>, window_params = [{transform_indices = @element_window__window_0, window_bounds = array<i64: 32, 128>, window_kind = #tpu.element_window<[0, 0], [0, 0]>}, {transform_indices = @element_window__window_1, window_bounds = array<i64: 32, 128>}]} {
+    %c0 = arith.constant 0 : index
+    %0 = vector.load %arg1[%c0, %c0] : memref<32x128xf32, #tpu.memory_space<vmem>>, vector<32x128xf32>
+    "tpu.vector_store"(%0, %arg2, %c0, %c0) {add = false, operandSegmentSizes = array<i32: 1, 1, 2, 0>, strides = array<i32>} : (vector<32x128xf32>, memref<32x128xf32, #tpu.memory_space<vmem>>, index, index) -> ()
+    return
+  }
+  func.func @element_window__window_0(%arg0: i32) -> (i32, i32) {
+    %c16_i32 = arith.constant 16 : i32
+    %c0_i32 = arith.constant 0 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %0 = arith.muli %arg0, %c16_i32 : i32
+    %1 = arith.muli %c0_i32, %c128_i32 : i32
+    return %0, %1 : i32, i32
+  }
+  func.func @element_window__window_1(%arg0: i32) -> (i32, i32) {
+    %c0_i32 = arith.constant 0 : i32
+    return %arg0, %c0_i32 : i32, i32
+  }
+}

@@ -1,0 +1,7 @@
+//! The Mosaic back end: recorded modules, determinism, refusals, and what each op becomes.
+
+mod cases;
+mod golden;
+mod refuse;
+mod sketch;
+mod stable;

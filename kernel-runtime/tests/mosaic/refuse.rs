@@ -1,0 +1,142 @@
+//! What the target cannot do is refused at the user's line, with a cure.
+
+use super::cases;
+use super::sketch::{Cut, Sketch, run};
+use systole::back::mosaic::{self, Options};
+use systole::diag::{Code, Diagnostics};
+use systole::ir::ops::{Binary, DebugOp, Precision, ShapeOp};
+use systole::ir::{Buffering, DType, Kernel, Op, ParamKind, Semantics, Shape, Streams};
+use systole::target::{GENERIC, Target, V4, V5E, V6E};
+use systole::valid;
+
+fn refusal(kernel: Kernel, target: &'static Target) -> Diagnostics {
+    let valid = valid::check(kernel, target).unwrap_or_else(|errors| panic!("{errors}"));
+    mosaic::lower(&valid, &Options::default()).expect_err("the target cannot do this")
+}
+
+/// Checks that every refusal is `mosaic::unsupported`, has a place and a cure, and that one of
+/// them says `message`.
+fn expect(errors: &Diagnostics, message: &str) {
+    assert!(errors.iter().any(|error| error.message.contains(message)), "{errors}");
+    for error in errors.iter() {
+        assert_eq!(error.code, Code::MOSAIC_UNSUPPORTED, "{error}");
+        assert_eq!(error.code.as_str(), "mosaic::unsupported");
+        assert!(error.help.is_some(), "{error}");
+        assert_eq!(error.labels.first().map(|label| &*label.span.file), Some("kernel.rs"));
+    }
+}
+
+#[test]
+fn refuses_f16() {
+    let mut k = Sketch::new("k");
+    let x = k.whole(ParamKind::In, "x", DType::F16, &[16, 128]);
+    let o = k.whole(ParamKind::Out, "o", DType::F16, &[16, 128]);
+    let value = k.load(x);
+    k.store(o, value);
+    let errors = refusal(k.finish(), &V5E);
+    expect(&errors, "there are no f16 tiles on v5e");
+    // All of them, not the first alone: two parameters, the load and the store.
+    assert_eq!(errors.iter().count(), 4);
+}
+
+#[test]
+fn refuses_integer_dots_without_a_unit() {
+    let kernel = || cases::matmul(DType::I8, (false, false), Precision::Medium);
+    // The validator may know it first.
+    if valid::check(kernel(), &V4).is_ok() {
+        expect(&refusal(kernel(), &V4), "there is no `dot` of i8 with i8 on v4");
+    }
+    let valid = valid::check(kernel(), &V6E).unwrap();
+    assert!(mosaic::lower(&valid, &Options::default()).is_ok());
+}
+
+#[test]
+fn refuses_strided_slices_along_lanes() {
+    let mut k = Sketch::new("k");
+    let x = k.whole(ParamKind::In, "x", DType::F32, &[16, 128]);
+    let o = k.whole(ParamKind::Out, "o", DType::F32, &[16, 64]);
+    let x = k.load(x);
+    let slice = ShapeOp::Slice {
+        starts: Shape::from_slice(&[0, 0]),
+        sizes: Shape::from_slice(&[16, 64]),
+        strides: Shape::from_slice(&[1, 2]),
+    };
+    let part = k.op(Op::Shape(slice), &[x]);
+    k.store(o, part);
+    expect(&refusal(k.finish(), &V5E), "64 elements in steps of 2 along axis 1");
+}
+
+#[test]
+fn refuses_strided_loads_of_narrow_types() {
+    let mut k = Sketch::new("k");
+    let x = k.whole(ParamKind::In, "x", DType::BF16, &[32, 128]);
+    let o = k.whole(ParamKind::Out, "o", DType::BF16, &[16, 128]);
+    let part = k.load_part(x, &[run(0, 16, 2), run(0, 128, 1)], &[]);
+    k.store(o, part);
+    expect(&refusal(k.finish(), &V5E), "bf16 cannot be read or written in steps");
+}
+
+#[test]
+fn refuses_more_than_two_buffers() {
+    let mut k = Sketch::new("k");
+    k.axis("i", 2, Semantics::Parallel);
+    let cuts = [Cut::By(16, 0), Cut::Whole];
+    let x = k.param(ParamKind::In, "x", DType::F32, &[32, 128], &cuts);
+    let o = k.param(ParamKind::Out, "o", DType::F32, &[32, 128], &cuts);
+    if let Some(window) = &mut k.b.kernel_mut().params[0].window {
+        window.buffering = Buffering::Multiple(3);
+    }
+    let value = k.load(x);
+    k.store(o, value);
+    expect(&refusal(k.finish(), &V5E), "3 buffers for the blocks of `x`");
+}
+
+#[test]
+fn refuses_printing_tiles() {
+    let mut k = Sketch::new("k");
+    let x = k.whole(ParamKind::In, "x", DType::F32, &[32, 128]);
+    let o = k.whole(ParamKind::Out, "o", DType::F32, &[32, 128]);
+    let value = k.load(x);
+    k.ops_none(Op::Debug(DebugOp::Print { message: "x".to_owned() }), &[value]);
+    k.store(o, value);
+    expect(&refusal(k.finish(), &V5E), "`print` of a tile");
+}
+
+#[test]
+fn refuses_scalar_pow() {
+    let mut k = Sketch::new("k");
+    let s = k.smem(ParamKind::In, "s", DType::F32, &[2]);
+    let o = k.whole(ParamKind::Out, "o", DType::F32, &[32, 128]);
+    let x = k.load_part(s, &[super::sketch::at(0)], &[]);
+    let y = k.binary(Binary::Pow, x, x);
+    let y = k.splat_value(y, &[32, 128]);
+    k.store(o, y);
+    expect(&refusal(k.finish(), &V5E), "`pow` of scalars");
+}
+
+#[test]
+fn refuses_a_dynamic_start_in_a_streamed_block() {
+    let mut k = Sketch::new("k");
+    let i = k.axis("i", 2, Semantics::Arbitrary);
+    let x = k.param(ParamKind::In, "x", DType::F32, &[64, 128], &[Cut::Whole, Cut::Whole]);
+    let o = k.param(ParamKind::Out, "o", DType::F32, &[32, 128], &[Cut::By(16, 0), Cut::Whole]);
+    if let Some(window) = &mut k.b.kernel_mut().params[0].window {
+        window.streams = Some(Streams { axis: 0, n: 2 });
+    }
+    let sixteen = k.int(16);
+    let start = k.binary(Binary::Mul, i, sixteen);
+    let part = k.load_part(x, &[super::sketch::run_from(16, 16), run(0, 128, 1)], &[start]);
+    k.store(o, part);
+    expect(&refusal(k.finish(), &V5E), "a block fetched in 2 parts");
+}
+
+#[test]
+fn refuses_targets_and_versions_that_do_not_exist() {
+    let kernel = cases::scale_add(DType::F32);
+    let valid = valid::check(kernel.clone(), &GENERIC).unwrap();
+    let errors = mosaic::lower(&valid, &Options::default()).expect_err("no TPU");
+    assert_eq!(errors.0[0].message, "target generic is no TPU");
+    let valid = valid::check(kernel, &V5E).unwrap();
+    let errors = mosaic::lower(&valid, &Options { version: 99 }).expect_err("no such version");
+    assert!(errors.0[0].message.contains("version 99"), "{errors}");
+}
