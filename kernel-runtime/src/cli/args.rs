@@ -1,8 +1,11 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 
 /// Checks, runs, measures and shows the kernels of this crate.
+///
+/// Ends with 0 if all is well, 1 if a kernel failed, 2 if the command line is wrong.
 #[derive(Debug, Parser)]
 #[command(name = "kernels", version, propagate_version = true, subcommand_required = true)]
 pub(crate) struct Args {
@@ -17,6 +20,10 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// List the kernels and their specs.
     List(ListArgs),
+    /// Run a kernel on the CPU and compare it with its reference.
+    Run(RunArgs),
+    /// Show a kernel in one of its forms.
+    Show(ShowArgs),
     /// Explain a diagnostic code.
     Explain(ExplainArgs),
 }
@@ -25,6 +32,81 @@ pub(crate) enum Command {
 pub(crate) struct ListArgs {
     /// Kernels, or single specs as KERNEL/SPEC; all if none is given.
     pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// A kernel, or a single spec as KERNEL/SPEC.
+    pub(crate) name: String,
+    /// Which spec; the kernel's first if none is given.
+    #[arg(long)]
+    pub(crate) spec: Option<String>,
+    /// What runs it.
+    #[arg(long, value_enum, default_value_t = Backend::Interp)]
+    pub(crate) on: Backend,
+    /// Inputs from a safetensors file, one tensor per input parameter, instead of sampled ones.
+    #[arg(long)]
+    pub(crate) input: Option<PathBuf>,
+    /// Write the outputs to this safetensors file.
+    #[arg(long)]
+    pub(crate) output: Option<PathBuf>,
+    /// Seed of sampled inputs.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// What runs a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// The interpreter, which checks every hazard.
+    Interp,
+    /// XLA on the CPU, through PJRT.
+    XlaCpu,
+}
+
+impl Backend {
+    /// The name on the command line and in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Backend::Interp => "interp",
+            Backend::XlaCpu => "xla-cpu",
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// A kernel, or a single spec as KERNEL/SPEC.
+    pub(crate) name: String,
+    /// Which form.
+    #[arg(long, value_enum)]
+    pub(crate) stage: Stage,
+    /// Which spec; the kernel's first if none is given.
+    #[arg(long)]
+    pub(crate) spec: Option<String>,
+    /// For which TPU generation; `ir` and `stablehlo` are for any device if none is given, the
+    /// others for v5e.
+    #[arg(long)]
+    pub(crate) target: Option<String>,
+}
+
+/// A form of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    /// The tile IR as text.
+    Ir,
+    /// Plain StableHLO that runs on any PJRT device.
+    Stablehlo,
+}
+
+impl Stage {
+    /// The name on the command line and in results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stage::Ir => "ir",
+            Stage::Stablehlo => "stablehlo",
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,9 @@ mod args;
 mod explain;
 mod list;
 mod output;
+mod run;
 mod select;
+mod show;
 mod table;
 
 use crate::diag::{Diagnostic, Diagnostics};
@@ -90,6 +92,8 @@ fn dispatch(
     registry::validate(registry).map_err(Failure::Failed)?;
     match command {
         args::Command::List(args) => list::run(registry, args, output),
+        args::Command::Run(args) => run::run(registry, args, output),
+        args::Command::Show(args) => show::run(registry, args, output),
         args::Command::Explain(args) => explain::run(args, output),
     }
 }

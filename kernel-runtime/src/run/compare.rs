@@ -68,6 +68,18 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// What is wrong, in a sentence; `None` if all is well.
+    pub fn describe_bad(&self) -> Option<String> {
+        if let Some(mismatch) = &self.mismatch {
+            return Some(mismatch.clone());
+        }
+        let bad = self.first_bad.as_ref()?;
+        Some(format!(
+            "{} elements are out of tolerance; the first, at {:?}, is {:e} where the reference has {:e}",
+            self.n_bad, bad.index, bad.got, bad.expected
+        ))
+    }
+
     /// The worse of two comparisons: of two outputs of one kernel.
     pub fn merge(self, other: Comparison) -> Comparison {
         Comparison {
@@ -79,6 +91,17 @@ impl Comparison {
             mismatch: self.mismatch.or(other.mismatch),
         }
     }
+}
+
+/// Compares the outputs of a kernel with their references, array by array.
+pub fn compare_all(expected: &[Array], got: &[Array], tolerance: &Tolerance) -> Comparison {
+    if expected.len() != got.len() {
+        let mismatch =
+            format!("the reference gives {} arrays, the kernel {}", expected.len(), got.len());
+        return Comparison { mismatch: Some(mismatch), ..Comparison::default() };
+    }
+    let all = expected.iter().zip(got).map(|(expected, got)| compare(expected, got, tolerance));
+    all.reduce(Comparison::merge).unwrap_or(Comparison { ok: true, ..Comparison::default() })
 }
 
 /// Compares an array with its reference.

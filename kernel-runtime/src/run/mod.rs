@@ -13,7 +13,7 @@ pub mod registry;
 pub mod sample;
 pub mod tensor_file;
 
-pub use compare::{Comparison, Tolerance, compare, ulp_distance};
+pub use compare::{Comparison, Tolerance, compare, compare_all, ulp_distance};
 pub use device::XlaDevice;
 pub use registry::{KernelEntry, Spec};
 pub use sample::Sampler;

@@ -4,6 +4,8 @@
 mod explain;
 mod list;
 mod registry;
+mod run;
+mod show;
 mod streams;
 
 use registry::KERNELS;
