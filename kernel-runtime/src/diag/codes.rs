@@ -97,4 +97,9 @@ codes! {
     // mosaic: what the TPU compiler cannot do, found while a kernel is lowered.
     MOSAIC_UNSUPPORTED = "mosaic::unsupported": "The TPU compiler has no form of this op, element type or parameter on this target. The message names it and the help says what to write instead.";
     MOSAIC_INTERNAL = "mosaic::internal": "The MLIR module made for a valid kernel breaks a rule of MLIR. It is a mistake of the toolkit, not of the kernel: please report it with the output of `show --stage ir`.";
+    // aot: what libtpu, or the worker process around it, did.
+    AOT_REJECTED = "aot::rejected": "libtpu does not accept the program for this target. The message is libtpu's own; the lines are those of the operations that it names.";
+    AOT_CRASHED = "aot::crashed": "libtpu aborted while it compiled the program. Nothing but its worker process is lost. It is a limit or a defect of libtpu: change the program, or try another version of libtpu.";
+    AOT_TIMED_OUT = "aot::timed_out": "libtpu did not finish the program within the time limit and was killed. Compile a smaller size, or raise the limit.";
+    AOT_UNAVAILABLE = "aot::unavailable": "The program was not compiled: libtpu is not installed (`./x setup` gets it), the worker process could not be started, or the target is no TPU. The message says which.";
 }

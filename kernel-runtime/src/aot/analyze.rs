@@ -1,0 +1,307 @@
+//! From a compile's dumps to the figures of a [`Report`].
+use super::bundles::Executed;
+use super::dumps::Dumps;
+use super::hlo::{Instruction, Module};
+use super::report::{DmaCounts, LineCost, Occupancy, OpCounts, Overhead, Program, Report};
+use crate::target::Chip;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+
+/// HLO opcodes that cost nothing, or whose cost is counted with their partner.
+const FREE: [&str; 16] = [
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "bitcast",
+    "copy-done",
+    "slice-done",
+    "after-all",
+    "partition-id",
+    "async-done",
+    "async-update",
+    "opt-barrier",
+    "custom-call-done",
+    "dynamic-slice-done",
+    "dynamic-update-slice-done",
+    "replica-id",
+];
+
+/// Custom calls that are no work.
+const FREE_CALLS: [&str; 4] =
+    ["AllocateBuffer", "NopReturnToken", "Pad", "AssumeGatherIndicesInBound"];
+
+/// Results up to this size are computed in a few cycles, whatever computes them.
+const TINY_BYTES: u64 = 4096;
+
+/// What the walk over the module found.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    programs: Vec<Program>,
+    lines: HashMap<Vec<super::Place>, LineCost>,
+    overhead: Overhead,
+    copy_bytes: u64,
+    n_tiny: u64,
+    /// Programs and loops that no estimate covers.
+    pub(crate) missing: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Reads everything about one module.
+#[derive(Debug)]
+pub(crate) struct Analysis<'a> {
+    module: &'a Module,
+    dumps: Vec<Dumps>,
+    estimates: HashMap<String, u64>,
+}
+
+impl<'a> Analysis<'a> {
+    /// `dumps` are those of one or several compiles of the same module.
+    pub(crate) fn new(module: &'a Module, dumps: Vec<Dumps>) -> Self {
+        let mut estimates = HashMap::new();
+        for dump in &dumps {
+            for (name, cycles) in dump.estimates() {
+                // 0 is also what the profiler writes before it fails.
+                if cycles > 0 || !estimates.contains_key(&name) {
+                    estimates.insert(name, cycles);
+                }
+            }
+        }
+        for instruction in module.all() {
+            if let Some(cycles) = instruction.estimated_cycles() {
+                estimates.insert(instruction.name.clone(), cycles);
+            }
+        }
+        Self { module, dumps, estimates }
+    }
+
+    /// Walks over the entry computation and what it calls.
+    pub(crate) fn walk(&self) -> Walk {
+        let mut walk = Walk::default();
+        self.walk_computation(self.module.entry(), 1, &mut walk);
+        walk.missing.sort();
+        walk.missing.dedup();
+        walk.notes.sort();
+        walk.notes.dedup();
+        walk
+    }
+
+    fn walk_computation(&self, computation: u64, runs: u64, walk: &mut Walk) {
+        for instruction in self.module.instructions(computation) {
+            self.walk_instruction(instruction, runs, walk);
+        }
+    }
+
+    fn walk_instruction(&self, instruction: &Instruction, runs: u64, walk: &mut Walk) {
+        let name = &instruction.name;
+        let estimate = self.estimates.get(name).copied();
+        match instruction.opcode.as_str() {
+            opcode if FREE.contains(&opcode) => {}
+            "while" => self.walk_loop(instruction, runs, walk),
+            opcode @ ("call" | "conditional") => {
+                if opcode == "conditional" {
+                    walk.notes.push("both branches of a conditional are counted".into());
+                }
+                for &called in instruction.called() {
+                    self.walk_computation(called, runs, walk);
+                }
+            }
+            "custom-call"
+                if estimate.is_none() && FREE_CALLS.contains(&instruction.custom_call_target()) => {
+            }
+            _ if estimate.is_none() && instruction.runs_on_sparse_core() => {
+                walk.missing.push(format!("{name} (offloaded to the SparseCore)"));
+            }
+            "dynamic-update-slice-start" => {
+                walk.notes.push("bytes of asynchronous slice updates are not counted".into());
+            }
+            "copy-start" | "slice-start" | "dynamic-slice-start" => {
+                walk.copy_bytes += instruction.bytes() * runs;
+            }
+            "async-start" if estimate.is_none() => self.walk_async(instruction, runs, walk),
+            _ => match estimate.or_else(|| self.twin(instruction)) {
+                Some(cycles) => self.add_program(instruction, cycles, runs, walk),
+                None if self.is_tiny(instruction) => walk.n_tiny += runs,
+                None => walk.missing.push(name.clone()),
+            },
+        }
+    }
+
+    fn walk_loop(&self, instruction: &Instruction, runs: u64, walk: &mut Walk) {
+        let [body, condition] = instruction.called() else {
+            walk.missing.push(instruction.name.clone());
+            return;
+        };
+        // libtpu often drops the trip count: the bound is then the only constant of the condition.
+        let bound = || {
+            let mut constants =
+                self.module.instructions(*condition).iter().filter_map(Instruction::constant);
+            constants.next().filter(|_| constants.next().is_none())
+        };
+        match instruction.known_trip_count().or_else(bound) {
+            Some(trips) => {
+                walk.notes.push(format!("{} runs {trips} times", instruction.name));
+                self.walk_computation(*body, runs * trips, walk);
+            }
+            None => {
+                walk.missing.push(format!("{} (unknown trip count)", instruction.name));
+                self.walk_computation(*body, runs, walk);
+            }
+        }
+    }
+
+    fn walk_async(&self, instruction: &Instruction, runs: u64, walk: &mut Walk) {
+        const COPIES: [&str; 4] = ["slice", "copy", "parameter", "dynamic-slice"];
+        let only_copies = |computation: &u64| {
+            let called = self.module.instructions(*computation);
+            called.iter().all(|inner| COPIES.contains(&inner.opcode.as_str()))
+        };
+        if instruction.called().iter().all(only_copies) {
+            walk.copy_bytes += instruction.bytes() * runs;
+        } else {
+            for &called in instruction.called() {
+                self.walk_computation(called, runs, walk);
+            }
+        }
+    }
+
+    /// The estimate of an equal program: libtpu profiles equal ones once.
+    fn twin(&self, instruction: &Instruction) -> Option<u64> {
+        if !matches!(instruction.opcode.as_str(), "copy" | "broadcast" | "transpose" | "reshape") {
+            return None;
+        }
+        let mut twins = self.module.all().filter(|other| other.is_like(instruction));
+        twins.find_map(|twin| self.estimates.get(&twin.name)).copied()
+    }
+
+    fn is_tiny(&self, instruction: &Instruction) -> bool {
+        !matches!(instruction.opcode.as_str(), "fusion" | "custom-call" | "convolution" | "dot")
+            && instruction.bytes() <= TINY_BYTES
+    }
+
+    fn add_program(&self, instruction: &Instruction, cycles: u64, runs: u64, walk: &mut Walk) {
+        let name = &instruction.name;
+        let mut program = Program {
+            name: name.clone(),
+            opcode: instruction.opcode.clone(),
+            runs,
+            cycles,
+            vmem_bytes: instruction.vmem_bytes(),
+            ops: OpCounts::default(),
+            dma: DmaCounts::default(),
+            occupancy: None,
+        };
+        for dumps in &self.dumps {
+            let Ok(bundles) = File::open(dumps.bundles(name)) else { continue };
+            let Ok(mut executed) = Executed::read(BufReader::new(bundles)) else { continue };
+            if let Ok(path) = File::open(dumps.critical_path(name)) {
+                // A path that ends early makes the cycles of lines incomplete, not wrong.
+                let _incomplete = executed.read_critical_path(BufReader::new(path));
+            }
+            program.ops = executed.ops;
+            program.dma = executed.dma;
+            program.occupancy = dumps.occupancy(name, &executed.ops, executed.n_bundles, cycles);
+            walk.overhead.dma_cycles += executed.overhead.dma_cycles * runs;
+            walk.overhead.spill_cycles += executed.overhead.spill_cycles * runs;
+            walk.overhead.other_cycles += executed.overhead.other_cycles * runs;
+            for line in executed.into_lines() {
+                walk.add_line(line, runs);
+            }
+            break;
+        }
+        walk.programs.push(program);
+    }
+}
+
+impl Walk {
+    fn add_line(&mut self, line: LineCost, runs: u64) {
+        let total = self.lines.entry(line.places).or_insert_with_key(|places| LineCost {
+            places: places.clone(),
+            cycles: 0,
+            ops: OpCounts::default(),
+        });
+        total.cycles += line.cycles * runs;
+        total.ops.add(&line.ops, runs);
+    }
+
+    /// Fills in the figures of a report.
+    pub(crate) fn fill(mut self, report: &mut Report, chip: &Chip) {
+        let mut cycles = 0;
+        let mut serial_us = 0.0;
+        let us_of_cycles = |cycles: u64| cycles as f64 / chip.clock_ghz / 1e3;
+        let us_of_bytes = |bytes: u64| bytes as f64 / chip.hbm_bytes_per_second * 1e6;
+        for program in &self.programs {
+            cycles += program.cycles * program.runs;
+            report.ops.add(&program.ops, program.runs);
+            report.dma.add(&program.dma, program.runs);
+            let one = us_of_cycles(program.cycles).max(us_of_bytes(program.dma.hbm_bytes));
+            serial_us += one * program.runs as f64;
+        }
+        report.vmem_bytes = self.programs.iter().map(|program| program.vmem_bytes).max();
+        report.copy_bytes = self.copy_bytes;
+        report.occupancy = mean_occupancy(&self.programs, cycles);
+        report.overhead = self.overhead;
+        if self.missing.is_empty() && !self.programs.is_empty() {
+            let bytes = report.dma.hbm_bytes + self.copy_bytes;
+            let (compute_us, hbm_us) = (us_of_cycles(cycles), us_of_bytes(bytes));
+            report.cycles = Some(cycles);
+            report.hbm_bytes = Some(bytes);
+            report.compute_us = Some(compute_us);
+            report.hbm_us = Some(hbm_us);
+            report.time_us = Some(compute_us.max(hbm_us));
+            report.serial_time_us = Some(serial_us.max(hbm_us));
+        }
+        report.cycles_note = self.note(report);
+        self.programs.sort_by(|a, b| {
+            let cost = |program: &Program| std::cmp::Reverse(program.cycles * program.runs);
+            cost(a).cmp(&cost(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        report.programs = self.programs;
+        report.lines = self.lines.into_values().collect();
+        report.lines.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.places.cmp(&b.places)));
+    }
+
+    fn note(&self, report: &Report) -> Option<String> {
+        let mut notes = Vec::new();
+        if !self.missing.is_empty() {
+            const SHOWN: usize = 4;
+            let (shown, more) = self.missing.split_at(self.missing.len().min(SHOWN));
+            let tail =
+                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            notes.push(format!("libtpu gives no estimate for {}{tail}", shown.join(", ")));
+        }
+        if report.dma.n_unknown_size > 0 {
+            notes.push(format!(
+                "{} transfers of a size that only the running program knows are not in the bytes",
+                report.dma.n_unknown_size
+            ));
+        }
+        if self.n_tiny > 0 {
+            notes.push(format!("{} tiny operations are not counted", self.n_tiny));
+        }
+        notes.extend(self.notes.iter().cloned());
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
+/// The occupancies of programs, weighted by their cycles; `None` if a program that takes cycles has
+/// none.
+fn mean_occupancy(programs: &[Program], cycles: u64) -> Option<Occupancy> {
+    if cycles == 0 {
+        return None;
+    }
+    let mut mean = Occupancy::default();
+    for program in programs.iter().filter(|program| program.cycles > 0) {
+        let busy = program.occupancy?;
+        let weight = (program.cycles * program.runs) as f64 / cycles as f64;
+        mean.mxu += busy.mxu * weight;
+        mean.valu += busy.valu * weight;
+        mean.eup += busy.eup * weight;
+        mean.xlu += busy.xlu * weight;
+        mean.vld += busy.vld * weight;
+        mean.vst += busy.vst * weight;
+        mean.issue += busy.issue * weight;
+    }
+    Some(mean)
+}

@@ -1,0 +1,325 @@
+//! Compiling: the cache, the attempts, and several at a time.
+use super::analyze::Analysis;
+use super::cache;
+use super::dumps::Dumps;
+use super::report::{Report, Status};
+use super::supervise::{self, Ending, Scratch, Wanted};
+use super::worker::{Answer, Job};
+use crate::pjrt::Plugin;
+use crate::target::{Chip, Target};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// One program to compile for one target.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What to call it in messages: kernel and spec.
+    pub name: String,
+    /// What to compile for.
+    pub target: &'static Target,
+    /// StableHLO, text or bytecode.
+    pub program: Vec<u8>,
+    /// How.
+    pub options: Options,
+}
+
+impl Request {
+    /// A request with default options.
+    pub fn new(
+        name: impl Into<String>,
+        target: &'static Target,
+        program: impl Into<Vec<u8>>,
+    ) -> Self {
+        Self { name: name.into(), target, program: program.into(), options: Options::default() }
+    }
+
+    /// The same request with other options.
+    #[must_use]
+    pub fn with(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+/// How a program is compiled, and what is asked about it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Estimate cycles. Without, a compile takes a fraction of the time and tells only whether
+    /// libtpu accepts the program, VMEM and code size.
+    pub cycles: bool,
+    /// Tell what each Rust line costs.
+    pub lines: bool,
+    /// Keep all operands in HBM, so that every transfer is part of the estimate. XLA otherwise
+    /// moves some into VMEM before a kernel starts, at no cost in its estimate.
+    pub operands_in_hbm: bool,
+    /// Compiler flags of this program, such as `("xla_tpu_scoped_vmem_limit_kib", "32768")`.
+    pub flags: Vec<(String, String)>,
+    /// Process-wide flags of libtpu; an unknown one makes libtpu exit.
+    pub init_flags: Vec<String>,
+    /// When to kill a worker.
+    pub time_limit: Duration,
+    /// Where results are kept; `None` for no cache.
+    pub cache: Option<PathBuf>,
+    /// Keep job, answer and dumps of every attempt in a folder below this one.
+    pub keep_dumps: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cycles: true,
+            lines: true,
+            operands_in_hbm: true,
+            flags: Vec::new(),
+            init_flags: Vec::new(),
+            time_limit: Duration::from_secs(120),
+            cache: Some(crate::pjrt::cache_dir().join("aot")),
+            keep_dumps: None,
+        }
+    }
+}
+
+impl Options {
+    /// The parts of the cache key that stand for these options.
+    fn key(&self) -> String {
+        let Self { cycles, lines, operands_in_hbm, flags, init_flags, .. } = self;
+        format!("{cycles} {lines} {operands_in_hbm} {flags:?} {init_flags:?}")
+    }
+}
+
+/// Compiles one program, or takes its report from the cache. Whatever goes wrong is in the report.
+pub fn compile(request: &Request) -> Report {
+    let target = request.target;
+    let failed = |text: String| Report::failed(&request.name, target, Status::Unavailable, text);
+    let (Some(topology), Some(chip)) = (target.topology, target.chip.as_ref()) else {
+        return failed(format!("{} is no TPU: libtpu cannot compile for it", target.name));
+    };
+    let library = match Plugin::tpu_path() {
+        Ok(library) => library,
+        Err(error) => return failed(error.message),
+    };
+    let key = match cache::identity(&library) {
+        Ok(identity) => cache::key(&[
+            identity.as_bytes(),
+            topology.as_bytes(),
+            request.options.key().as_bytes(),
+            &request.program,
+        ]),
+        Err(error) => return failed(format!("cannot read {}: {error}", library.display())),
+    };
+    let cached = request.options.cache.as_deref().and_then(|dir| cache::load(dir, &key));
+    if let Some(report) = cached {
+        // The name is not part of the key: equal programs may go by several.
+        return Report { name: request.name.clone(), ..report };
+    }
+    let job = Job {
+        libtpu: library,
+        topology: topology.to_owned(),
+        flags: request.options.flags.clone(),
+        time_limit_ms: u64::try_from(request.options.time_limit.as_millis()).unwrap_or(u64::MAX),
+        want_executable: false,
+    };
+    let report = Attempts { request, chip, job }.run();
+    // A crash or a time-out may be the machine's fault and must be tried again.
+    if let (Status::Ok | Status::Rejected, Some(dir)) = (report.status, &request.options.cache) {
+        cache::store(dir, &key, &report);
+    }
+    report
+}
+
+/// Compiles one program and returns the serialised executable, for a machine with such TPUs and the
+/// same libtpu. Nothing is cached.
+///
+/// # Errors
+/// The report that says why there is no executable.
+pub fn compile_to_executable(request: &Request) -> Result<Vec<u8>, Box<Report>> {
+    let target = request.target;
+    let failed = |status: Status, text: String| {
+        Box::new(Report::failed(&request.name, target, status, text))
+    };
+    let Some(topology) = target.topology else {
+        return Err(failed(Status::Unavailable, format!("{} is no TPU", target.name)));
+    };
+    let libtpu = Plugin::tpu_path().map_err(|error| failed(Status::Unavailable, error.message))?;
+    let job = Job {
+        libtpu,
+        topology: topology.to_owned(),
+        flags: request.options.flags.clone(),
+        time_limit_ms: u64::try_from(request.options.time_limit.as_millis()).unwrap_or(u64::MAX),
+        want_executable: true,
+    };
+    let scratch = Scratch::new(request.options.keep_dumps.as_deref())
+        .map_err(|error| failed(Status::Unavailable, error.to_string()))?;
+    let wanted = Wanted {
+        profile: false,
+        only: None,
+        critical_path: false,
+        operands_in_hbm: request.options.operands_in_hbm,
+        extra: &request.options.init_flags,
+    };
+    let ending = supervise::run(scratch.path(), &job, &request.program, wanted);
+    match ending {
+        Ending::Answered(Answer { error: None, .. }) => Answer::executable(scratch.path())
+            .ok_or_else(|| failed(Status::Unavailable, "the worker wrote no executable".into())),
+        other => Err(Box::new(failure(request, other))),
+    }
+}
+
+/// Compiles many programs, at most `parallelism` at a time. `done` is called after each, from the
+/// thread that compiled it, with its position and report. Reports are in the order of requests.
+pub fn compile_many(
+    requests: &[Request],
+    parallelism: usize,
+    done: impl Fn(usize, &Report) + Sync,
+) -> Vec<Report> {
+    let next = AtomicUsize::new(0);
+    let reports = Mutex::new(vec![None; requests.len()]);
+    std::thread::scope(|scope| {
+        for _thread in 0..parallelism.clamp(1, requests.len().max(1)) {
+            scope.spawn(|| {
+                while let idx = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(request) = requests.get(idx)
+                {
+                    let report = compile(request);
+                    done(idx, &report);
+                    reports.lock().unwrap_or_else(PoisonError::into_inner)[idx] = Some(report);
+                }
+            });
+        }
+    });
+    let reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+    reports.into_iter().flatten().collect()
+}
+
+/// The report of a worker that gave no executable.
+fn failure(request: &Request, ending: Ending) -> Report {
+    let (status, text) = match ending {
+        Ending::Answered(Answer { error: Some(failure), .. }) => {
+            let status = if failure.rejected { Status::Rejected } else { Status::Unavailable };
+            (status, failure.message)
+        }
+        Ending::Answered(_) => (Status::Unavailable, "the worker gave no reason".to_owned()),
+        Ending::Crashed(text) => (Status::Crashed, text),
+        Ending::TimedOut => {
+            let seconds = request.options.time_limit.as_secs_f64();
+            (Status::TimedOut, format!("libtpu did not end within {seconds} s and was killed"))
+        }
+        Ending::Broken(text) => (Status::Unavailable, text),
+    };
+    Report::failed(&request.name, request.target, status, text)
+}
+
+/// The attempts at one program: with the profiler; if that aborts, without; and then the profiler
+/// on one program of the module after the other.
+struct Attempts<'a> {
+    request: &'a Request,
+    chip: &'a Chip,
+    job: Job,
+}
+
+/// How many programs of a module are profiled one by one after an abort.
+const MAX_SINGLE_PROFILES: usize = 24;
+
+impl Attempts<'_> {
+    fn run(&self) -> Report {
+        self.try_run().unwrap_or_else(|error| {
+            let text = format!("no folder for the compile: {error}");
+            Report::failed(&self.request.name, self.request.target, Status::Unavailable, text)
+        })
+    }
+
+    fn try_run(&self) -> std::io::Result<Report> {
+        let options = &self.request.options;
+        let profile = options.cycles && self.chip.has_cycle_model;
+        let scratch = Scratch::new(options.keep_dumps.as_deref())?;
+        let ending = self.attempt(&scratch, profile, None);
+        match ending {
+            Ending::Answered(answer) if answer.error.is_none() => {
+                Ok(self.report(&answer, &scratch, vec![Dumps::in_dir(scratch.path())], None))
+            }
+            // The profiler aborts the process on programs that it cannot model.
+            Ending::Crashed(reason) if profile => self.after_abort(&scratch, &reason),
+            Ending::TimedOut if profile => {
+                self.after_abort(&scratch, "the profiler did not end within the time limit")
+            }
+            other => Ok(failure(self.request, other)),
+        }
+    }
+
+    fn attempt(&self, scratch: &Scratch, profile: bool, only: Option<&str>) -> Ending {
+        let options = &self.request.options;
+        let wanted = Wanted {
+            profile,
+            only,
+            critical_path: options.lines,
+            operands_in_hbm: options.operands_in_hbm,
+            extra: &options.init_flags,
+        };
+        supervise::run(scratch.path(), &self.job, &self.request.program, wanted)
+    }
+
+    /// Compiles without the profiler, keeps the estimates that were written before the abort, and
+    /// asks for those of the other programs one by one.
+    fn after_abort(&self, first: &Scratch, reason: &str) -> std::io::Result<Report> {
+        let keep = self.request.options.keep_dumps.as_deref();
+        let plain = Scratch::new(keep)?;
+        let answer = match self.attempt(&plain, false, None) {
+            Ending::Answered(answer) if answer.error.is_none() => answer,
+            other => return Ok(failure(self.request, other)),
+        };
+        let mut dumps = vec![Dumps::in_dir(first.path())];
+        let mut singles = Vec::new();
+        let missing = answer.hlo(plain.path()).map(|module| {
+            let missing = Analysis::new(&module, dumps.clone()).walk().missing;
+            // A module with one program has shown what its profile does.
+            let is_single = module.all().filter(|other| other.opcode == "custom-call").count() == 1
+                && missing.len() == 1;
+            if is_single { Vec::new() } else { missing }
+        });
+        for program in missing.unwrap_or_default().iter().take(MAX_SINGLE_PROFILES) {
+            if program.contains(' ') {
+                continue;
+            }
+            let single = Scratch::new(keep)?;
+            self.attempt(&single, true, Some(program));
+            dumps.push(Dumps::in_dir(single.path()));
+            singles.push(single);
+        }
+        Ok(self.report(&answer, &plain, dumps, Some(reason)))
+    }
+
+    fn report(
+        &self,
+        answer: &Answer,
+        scratch: &Scratch,
+        dumps: Vec<Dumps>,
+        abort: Option<&str>,
+    ) -> Report {
+        let target = self.request.target;
+        let mut report = Report::new(&self.request.name, target, Status::Ok);
+        report.memory = answer.memory;
+        report.compile_ms = answer.compile_ms;
+        report.libtpu = answer.libtpu.lines().next().unwrap_or_default().to_owned();
+        let module = answer.hlo(scratch.path());
+        if let Some(module) = &module {
+            Analysis::new(module, dumps).walk().fill(&mut report, self.chip);
+            report.vmem_bytes = module.all().map(|instruction| instruction.vmem_bytes()).max();
+        }
+        let mut notes: Vec<String> = Vec::new();
+        if !self.request.options.cycles {
+            report.cycles = None;
+            report.cycles_note = Some("cycles were not asked for".to_owned());
+        } else if !self.chip.has_cycle_model {
+            report.cycles_note = Some(format!("libtpu has no cycle model for {}", target.name));
+        } else if module.is_none() {
+            report.cycles_note = Some("libtpu did not return the optimised program".to_owned());
+        } else if let Some(reason) = abort {
+            notes.push(format!("the profiler aborted ({reason})"));
+        }
+        notes.extend(report.cycles_note.take());
+        report.cycles_note = (!notes.is_empty()).then(|| notes.join("; "));
+        report
+    }
+}

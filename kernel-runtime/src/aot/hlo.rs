@@ -1,0 +1,181 @@
+//! The optimised HLO that PJRT returns: which programs the module runs, and how often.
+use super::proto::{Field, fields};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// An HLO module, as far as the reports need it.
+#[derive(Debug, Default)]
+pub(crate) struct Module {
+    computations: HashMap<u64, Vec<Instruction>>,
+    entry: u64,
+}
+
+/// One HLO instruction.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Instruction {
+    pub(crate) name: String,
+    pub(crate) opcode: String,
+    /// The shape message, to compare with others.
+    shape: Vec<u8>,
+    called: Vec<u64>,
+    custom_call_target: String,
+    backend_config: String,
+    thread: String,
+    /// The value of an `s32` constant with one element.
+    constant: Option<u64>,
+}
+
+impl Module {
+    /// Reads an `HloModuleProto`, or an `HloModuleProtoWithConfig`.
+    pub(crate) fn parse(format: &str, bytes: &[u8]) -> Option<Self> {
+        let message = match format {
+            "hlo" => bytes,
+            _ => fields(bytes).find(|(number, _)| *number == 1)?.1.bytes(),
+        };
+        let mut module = Module::default();
+        for (number, field) in fields(message) {
+            match number {
+                3 => {
+                    let (id, instructions) = computation(field.bytes());
+                    module.computations.insert(id, instructions);
+                }
+                6 => module.entry = field.int(),
+                _ => {}
+            }
+        }
+        module.computations.contains_key(&module.entry).then_some(module)
+    }
+
+    pub(crate) fn entry(&self) -> u64 {
+        self.entry
+    }
+
+    pub(crate) fn instructions(&self, computation: u64) -> &[Instruction] {
+        self.computations.get(&computation).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Instruction> {
+        self.computations.values().flatten()
+    }
+}
+
+fn computation(message: &[u8]) -> (u64, Vec<Instruction>) {
+    let mut id = 0;
+    let mut instructions = Vec::new();
+    for (number, field) in fields(message) {
+        match number {
+            2 => instructions.push(Instruction::parse(field.bytes())),
+            5 => id = field.int(),
+            _ => {}
+        }
+    }
+    (id, instructions)
+}
+
+impl Instruction {
+    fn parse(message: &[u8]) -> Self {
+        let mut this = Instruction::default();
+        for (number, field) in fields(message) {
+            match number {
+                1 => this.name = field.text().to_owned(),
+                2 => this.opcode = field.text().to_owned(),
+                3 => this.shape = field.bytes().to_vec(),
+                8 => this.constant = scalar_s32(field),
+                28 => this.custom_call_target = field.text().to_owned(),
+                38 => this.called.extend(field.ints()),
+                43 => this.backend_config = String::from_utf8_lossy(field.bytes()).into_owned(),
+                79 => this.thread = field.text().to_owned(),
+                _ => {}
+            }
+        }
+        this
+    }
+
+    pub(crate) fn called(&self) -> &[u64] {
+        &self.called
+    }
+
+    pub(crate) fn constant(&self) -> Option<u64> {
+        self.constant
+    }
+
+    pub(crate) fn custom_call_target(&self) -> &str {
+        &self.custom_call_target
+    }
+
+    pub(crate) fn runs_on_sparse_core(&self) -> bool {
+        self.thread == "sparsecore"
+    }
+
+    /// Whether both compute the same kind of thing of the same shape.
+    pub(crate) fn is_like(&self, other: &Instruction) -> bool {
+        self.opcode == other.opcode && self.shape == other.shape
+    }
+
+    /// Bytes of the result, or of its first element if it is a tuple.
+    pub(crate) fn bytes(&self) -> u64 {
+        shape_bytes(&self.shape)
+    }
+
+    fn config(&self) -> Value {
+        serde_json::from_str(&self.backend_config).unwrap_or_default()
+    }
+
+    /// The profiler's estimate, which libtpu writes into the backend config.
+    pub(crate) fn estimated_cycles(&self) -> Option<u64> {
+        let config = self.config();
+        number(config.get("bundle_analysis_data")?.get("estimated_cycles")?)
+    }
+
+    /// The trip count of a loop, if libtpu wrote it down.
+    pub(crate) fn known_trip_count(&self) -> Option<u64> {
+        let config = self.config();
+        number(config.get("known_trip_count")?.get("n")?)
+    }
+
+    /// Scoped VMEM that the program takes.
+    pub(crate) fn vmem_bytes(&self) -> u64 {
+        let config = self.config();
+        let Some(Value::Array(list)) = config.get("used_scoped_memory_configs") else { return 0 };
+        list.iter().filter_map(|item| number(item.get("size")?)).sum()
+    }
+}
+
+/// 64-bit numbers are strings in the JSON form of protobuf.
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_u64(),
+    }
+}
+
+/// The value of a `LiteralProto` with one `s32`.
+fn scalar_s32(literal: Field<'_>) -> Option<u64> {
+    let values: Vec<u64> = fields(literal.bytes())
+        .filter(|(number, _)| *number == 4)
+        .flat_map(|(_, field)| field.ints())
+        .collect();
+    <[u64; 1]>::try_from(values).ok().map(|[value]| value)
+}
+
+/// Bytes of a `ShapeProto` without padding; of the first element for tuples.
+fn shape_bytes(shape: &[u8]) -> u64 {
+    let (mut ty, mut n_elems) = (0, 1_u64);
+    for (number, field) in fields(shape) {
+        match number {
+            2 => ty = field.int(),
+            3 => n_elems = field.ints().into_iter().fold(n_elems, u64::saturating_mul),
+            4 => return shape_bytes(field.bytes()),
+            _ => {}
+        }
+    }
+    // Numbers of `PrimitiveType`: 1, 2, 6 and 19 to 25 and 28 are one byte, 3, 7, 10 and 16 two, ...
+    let elem_bytes = match ty {
+        1 | 2 | 6 | 19 | 20 | 23 | 24 | 25 | 28 | 29 | 33 => 1,
+        3 | 7 | 10 | 16 => 2,
+        5 | 9 | 12 | 15 => 8,
+        18 => 16,
+        _ => 4,
+    };
+    n_elems.saturating_mul(elem_bytes)
+}

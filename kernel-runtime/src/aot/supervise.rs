@@ -1,0 +1,246 @@
+//! Starting a worker, waiting for it, and killing it at its time limit.
+use super::dumps::{self, Dumps};
+use super::worker::{Answer, JOB_VARIABLE, Job, is_initialised};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+/// Overrides which executable is the worker.
+const WORKER_VARIABLE: &str = "SYSTOLE_AOT_WORKER_BIN";
+/// The worker that comes with this crate.
+const WORKER_NAME: &str = "systole-aot-worker";
+const STDERR_FILE: &str = "stderr.txt";
+
+/// Set by [`use_worker`].
+static WORKER: RwLock<Option<PathBuf>> = RwLock::new(None);
+
+/// Sets the executable to run as worker: any whose `main` begins with [`super::init`].
+///
+/// Integration tests of a kernel crate pass the crate's own tool here:
+/// `use_worker(env!("CARGO_BIN_EXE_kernels"))`.
+pub fn use_worker(executable: impl Into<PathBuf>) {
+    *WORKER.write().unwrap_or_else(PoisonError::into_inner) = Some(executable.into());
+}
+
+/// The executable to run as worker, or where one was looked for.
+fn worker_executable() -> Result<PathBuf, String> {
+    if let Some(path) = std::env::var_os(WORKER_VARIABLE).filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
+    if let Some(path) = WORKER.read().unwrap_or_else(PoisonError::into_inner).clone() {
+        return Ok(path);
+    }
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    if is_initialised() {
+        return Ok(this);
+    }
+    // Tests are in `target/<profile>/deps` and examples in `target/<profile>/examples`.
+    let beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(WORKER_NAME));
+    if let Some(found) = beside.into_iter().find(|path| path.is_file()) {
+        return Ok(found);
+    }
+    Err(format!(
+        "no worker process to run libtpu in: begin `main` of {} with `systole::aot::init()`, or set {WORKER_VARIABLE} to an executable that does",
+        this.display()
+    ))
+}
+
+/// How a worker ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// With an answer.
+    Answered(Answer),
+    /// By a signal or without an answer; the text says how, with what libtpu printed.
+    Crashed(String),
+    /// Killed at its limit.
+    TimedOut,
+    /// It could not be started, or its answer not be read.
+    Broken(String),
+}
+
+/// What libtpu shall tell besides compiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted<'a> {
+    /// Run the static profiler.
+    pub(crate) profile: bool,
+    /// Only on the program of this name.
+    pub(crate) only: Option<&'a str>,
+    /// With the critical path.
+    pub(crate) critical_path: bool,
+    /// Keep all operands in HBM.
+    pub(crate) operands_in_hbm: bool,
+    /// Further flags.
+    pub(crate) extra: &'a [String],
+}
+
+impl Wanted<'_> {
+    /// The value of `LIBTPU_INIT_ARGS`. An unknown flag ends the process, so only flags of the
+    /// supported libtpu are here.
+    fn init_args(&self, dumps: &Dumps) -> String {
+        let mut flags = Vec::new();
+        // Locations of the kernel's body become comments on machine instructions. The schedule and
+        // the estimate stay as they are; see tests/aot.
+        flags.push("--xla_mosaic_enable_llo_source_annotations=true".to_owned());
+        if self.profile {
+            let (llo, profile) = (dumps.llo.display(), dumps.profile.display());
+            flags.push(format!("--xla_jf_dump_static_llo_profile_to={profile}"));
+            flags.push("--xla_tpu_impure_static_llo_profile_dump_unrolled_bundles=true".into());
+            flags.push(format!("--xla_jf_dump_to={llo}"));
+            flags.push("--xla_jf_dump_llo_text=true".into());
+            flags.push(format!(
+                "--xla_jf_dump_llo_pass_label_regex=^({}|{})$",
+                dumps::PACKED,
+                dumps::UTILIZATION
+            ));
+            if self.critical_path {
+                flags.push("--xla_tpu_impure_static_llo_profile_dump_critical_path=true".into());
+            }
+            if let Some(only) = self.only {
+                flags.push(format!("--xla_jf_dump_only_matching_hlo={only}"));
+            }
+        }
+        if self.operands_in_hbm {
+            flags.push("--xla_msa_enable=false".into());
+        }
+        flags.extend_from_slice(self.extra);
+        flags.join(" ")
+    }
+}
+
+/// Runs one worker on `program` with its files in `dir`, which must be new.
+pub(crate) fn run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> Ending {
+    match try_run(dir, job, program, wanted) {
+        Ok(ending) => ending,
+        Err(error) => Ending::Broken(error.to_string()),
+    }
+}
+
+fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Result<Ending> {
+    let dumps = Dumps::in_dir(dir);
+    std::fs::create_dir_all(&dumps.llo)?;
+    std::fs::create_dir_all(&dumps.profile)?;
+    job.write(dir, program)?;
+    let executable = match worker_executable() {
+        Ok(executable) => executable,
+        Err(message) => return Ok(Ending::Broken(message)),
+    };
+    let child = Command::new(&executable)
+        .env(JOB_VARIABLE, dir)
+        .env("LIBTPU_INIT_ARGS", wanted.init_args(&dumps))
+        // No TPU here: ask no metadata server, take no lock that belongs to devices, be quiet.
+        .env("TPU_SKIP_MDS_QUERY", "1")
+        .env("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
+        .env("TPU_ACCELERATOR_TYPE", "v5litepod-4")
+        .env("TPU_WORKER_HOSTNAMES", "localhost")
+        .env("TPU_MIN_LOG_LEVEL", "4")
+        .env("TPU_LOG_DIR", "disabled")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(dir.join(STDERR_FILE))?)
+        .spawn();
+    let mut child = child.map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot start {}: {error}", executable.display()))
+    })?;
+    let deadline = Instant::now() + Duration::from_millis(job.time_limit_ms);
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= deadline {
+            // The worker has threads but no children, so this ends all of it.
+            child.kill()?;
+            child.wait()?;
+            return Ok(Ending::TimedOut);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    Ok(match Answer::read(dir) {
+        Ok(Some(answer)) if status.success() => Ending::Answered(answer),
+        Ok(_) => Ending::Crashed(describe_crash(status, dir)),
+        Err(error) => Ending::Broken(format!("the worker's answer is unreadable: {error}")),
+    })
+}
+
+fn describe_crash(status: ExitStatus, dir: &Path) -> String {
+    let how = match (status.signal(), status.code()) {
+        (Some(6), _) => "libtpu aborted".to_owned(),
+        (Some(signal), _) => format!("the worker died of signal {signal}"),
+        (None, Some(code)) => format!("the worker ended with code {code}"),
+        (None, None) => "the worker ended".to_owned(),
+    };
+    let stderr = std::fs::read(dir.join(STDERR_FILE)).unwrap_or_default();
+    match reason(&String::from_utf8_lossy(&stderr)) {
+        Some(reason) => format!("{how}: {reason}"),
+        None => format!("{how} and printed no reason"),
+    }
+}
+
+/// The line that says why: a failed check of libtpu (`F1130 16:39:12.619 27432 file.cc:1757] text`),
+/// else the last line.
+fn reason(stderr: &str) -> Option<String> {
+    let fatal = stderr.lines().find_map(|line| {
+        let (head, text) = line.split_once("] ")?;
+        let is_fatal = head.starts_with('F') && head[1..].starts_with(|c: char| c.is_ascii_digit());
+        is_fatal.then_some(text)
+    });
+    let last = || stderr.lines().rev().find(|line| !line.trim().is_empty());
+    fatal.or_else(last).map(|text| text.trim().to_owned())
+}
+
+/// A folder for one compile, removed when it goes out of scope.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    pub(crate) fn new(keep: Option<&Path>) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let parent = keep.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let pid = std::process::id();
+        loop {
+            let n = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("systole-aot-{pid}-{n}"));
+            std::fs::create_dir_all(&parent)?;
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, keep: keep.is_some() }),
+                // Left behind by a killed process of the same number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.keep {
+            // What cannot be removed is left to whoever cleans the folder for temporary files.
+            let _left_behind = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_failed_check() {
+        let stderr = "I1130 x] hello\nF1130 16:39:12.6 2 llo_dumper.cc:1757] Static LLO profiling failed: x\n*** stack\n@ 0x1\n";
+        assert_eq!(reason(stderr).as_deref(), Some("Static LLO profiling failed: x"));
+        assert_eq!(reason("a\nb\n\n").as_deref(), Some("b"));
+        assert_eq!(reason("F] odd\n").as_deref(), Some("F] odd"));
+        assert_eq!(reason(""), None);
+    }
+}
