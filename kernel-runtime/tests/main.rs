@@ -5,6 +5,7 @@
     clippy::panic,
     reason = "a test fails by panicking, in its helper functions too"
 )]
+mod aot;
 mod cli;
 mod interp;
 #[cfg(feature = "mlir")]

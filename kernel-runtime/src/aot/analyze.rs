@@ -113,10 +113,7 @@ impl<'a> Analysis<'a> {
             _ if estimate.is_none() && instruction.runs_on_sparse_core() => {
                 walk.missing.push(format!("{name} (offloaded to the SparseCore)"));
             }
-            "dynamic-update-slice-start" => {
-                walk.notes.push("bytes of asynchronous slice updates are not counted".into());
-            }
-            "copy-start" | "slice-start" | "dynamic-slice-start" => {
+            "copy-start" => {
                 walk.copy_bytes += instruction.bytes() * runs;
             }
             "async-start" if estimate.is_none() => self.walk_async(instruction, runs, walk),
@@ -151,17 +148,15 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// An asynchronous operation of XLA: a copy, or a computation beside the main one.
     fn walk_async(&self, instruction: &Instruction, runs: u64, walk: &mut Walk) {
-        const COPIES: [&str; 4] = ["slice", "copy", "parameter", "dynamic-slice"];
-        let only_copies = |computation: &u64| {
-            let called = self.module.instructions(*computation);
-            called.iter().all(|inner| COPIES.contains(&inner.opcode.as_str()))
-        };
-        if instruction.called().iter().all(only_copies) {
-            walk.copy_bytes += instruction.bytes() * runs;
-        } else {
-            for &called in instruction.called() {
-                self.walk_computation(called, runs, walk);
+        for &called in instruction.called() {
+            let inner = self.module.instructions(called);
+            let work = inner.iter().filter(|inner| inner.opcode != "parameter");
+            let copied: Option<u64> = work.map(|inner| copied_bytes(inner, called, self)).sum();
+            match copied {
+                Some(bytes) => walk.copy_bytes += bytes * runs,
+                None => self.walk_computation(called, runs, walk),
             }
         }
     }
@@ -282,6 +277,19 @@ impl Walk {
         }
         notes.extend(self.notes.iter().cloned());
         (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
+/// Bytes that an operation of an asynchronous computation moves; `None` if it does more than move.
+fn copied_bytes(inner: &Instruction, computation: u64, analysis: &Analysis<'_>) -> Option<u64> {
+    match inner.opcode.as_str() {
+        "slice" | "dynamic-slice" | "copy" => Some(inner.bytes()),
+        // The update moves; the array that it goes into stays.
+        "dynamic-update-slice" => {
+            let mut siblings = analysis.module.instructions(computation).iter();
+            siblings.find(|sibling| sibling.is_parameter(1)).map(Instruction::bytes)
+        }
+        _ => None,
     }
 }
 

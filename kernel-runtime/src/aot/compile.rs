@@ -230,31 +230,54 @@ impl Attempts<'_> {
         })
     }
 
+    /// All attempts; and if libtpu cannot compile at all with operands kept in HBM (it lacks a
+    /// transfer from HBM to HBM on some chips), all of them once more without.
     fn try_run(&self) -> std::io::Result<Report> {
+        let report = self.try_placement(self.request.options.operands_in_hbm)?;
+        if report.status != Status::Crashed || !self.request.options.operands_in_hbm {
+            return Ok(report);
+        }
+        let mut second = self.try_placement(false)?;
+        if second.status != Status::Ok {
+            return Ok(report);
+        }
+        let note = "libtpu aborts with all operands in HBM, so XLA chose where they are";
+        let rest = second.cycles_note.take();
+        second.cycles_note = Some(rest.map_or(note.into(), |rest| format!("{note}; {rest}")));
+        Ok(second)
+    }
+
+    fn try_placement(&self, in_hbm: bool) -> std::io::Result<Report> {
         let options = &self.request.options;
         let profile = options.cycles && self.chip.has_cycle_model;
         let scratch = Scratch::new(options.keep_dumps.as_deref())?;
-        let ending = self.attempt(&scratch, profile, None);
+        let ending = self.attempt(&scratch, in_hbm, profile, None);
         match ending {
             Ending::Answered(answer) if answer.error.is_none() => {
                 Ok(self.report(&answer, &scratch, vec![Dumps::in_dir(scratch.path())], None))
             }
             // The profiler aborts the process on programs that it cannot model.
-            Ending::Crashed(reason) if profile => self.after_abort(&scratch, &reason),
+            Ending::Crashed(reason) if profile => self.after_abort(&scratch, in_hbm, &reason),
             Ending::TimedOut if profile => {
-                self.after_abort(&scratch, "the profiler did not end within the time limit")
+                self.after_abort(&scratch, in_hbm, "the profiler did not end within the time limit")
             }
             other => Ok(failure(self.request, other)),
         }
     }
 
-    fn attempt(&self, scratch: &Scratch, profile: bool, only: Option<&str>) -> Ending {
+    fn attempt(
+        &self,
+        scratch: &Scratch,
+        operands_in_hbm: bool,
+        profile: bool,
+        only: Option<&str>,
+    ) -> Ending {
         let options = &self.request.options;
         let wanted = Wanted {
             profile,
             only,
             critical_path: options.lines,
-            operands_in_hbm: options.operands_in_hbm,
+            operands_in_hbm,
             extra: &options.init_flags,
         };
         supervise::run(scratch.path(), &self.job, &self.request.program, wanted)
@@ -262,10 +285,10 @@ impl Attempts<'_> {
 
     /// Compiles without the profiler, keeps the estimates that were written before the abort, and
     /// asks for those of the other programs one by one.
-    fn after_abort(&self, first: &Scratch, reason: &str) -> std::io::Result<Report> {
+    fn after_abort(&self, first: &Scratch, in_hbm: bool, reason: &str) -> std::io::Result<Report> {
         let keep = self.request.options.keep_dumps.as_deref();
         let plain = Scratch::new(keep)?;
-        let answer = match self.attempt(&plain, false, None) {
+        let answer = match self.attempt(&plain, in_hbm, false, None) {
             Ending::Answered(answer) if answer.error.is_none() => answer,
             other => return Ok(failure(self.request, other)),
         };
@@ -283,7 +306,7 @@ impl Attempts<'_> {
                 continue;
             }
             let single = Scratch::new(keep)?;
-            self.attempt(&single, true, Some(program));
+            self.attempt(&single, in_hbm, true, Some(program));
             dumps.push(Dumps::in_dir(single.path()));
             singles.push(single);
         }
@@ -301,7 +324,7 @@ impl Attempts<'_> {
         let mut report = Report::new(&self.request.name, target, Status::Ok);
         report.memory = answer.memory;
         report.compile_ms = answer.compile_ms;
-        report.libtpu = answer.libtpu.lines().next().unwrap_or_default().to_owned();
+        report.libtpu = answer.libtpu.clone();
         let module = answer.hlo(scratch.path());
         if let Some(module) = &module {
             Analysis::new(module, dumps).walk().fill(&mut report, self.chip);

@@ -23,6 +23,7 @@ pub(crate) struct Instruction {
     thread: String,
     /// The value of an `s32` constant with one element.
     constant: Option<u64>,
+    parameter_number: u64,
 }
 
 impl Module {
@@ -81,6 +82,7 @@ impl Instruction {
                 2 => this.opcode = field.text().to_owned(),
                 3 => this.shape = field.bytes().to_vec(),
                 8 => this.constant = scalar_s32(field),
+                9 => this.parameter_number = field.int(),
                 28 => this.custom_call_target = field.text().to_owned(),
                 38 => this.called.extend(field.ints()),
                 43 => this.backend_config = String::from_utf8_lossy(field.bytes()).into_owned(),
@@ -97,6 +99,11 @@ impl Instruction {
 
     pub(crate) fn constant(&self) -> Option<u64> {
         self.constant
+    }
+
+    /// Whether it is the parameter with this number.
+    pub(crate) fn is_parameter(&self, number: u64) -> bool {
+        self.opcode == "parameter" && self.parameter_number == number
     }
 
     pub(crate) fn custom_call_target(&self) -> &str {

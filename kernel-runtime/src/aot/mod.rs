@@ -36,7 +36,7 @@ mod worker;
 
 pub use cache::{CacheCounters, cache_counters};
 pub use compile::{Options, Request, compile, compile_many, compile_to_executable};
-pub use place::Place;
+pub use place::{Place, chained_file};
 pub use report::{
     Bound, DmaCounts, LineCost, Memory, Message, Occupancy, OpCounts, Overhead, Program, Report,
     Status,

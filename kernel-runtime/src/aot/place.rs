@@ -19,23 +19,77 @@ impl fmt::Display for Place {
     }
 }
 
-/// Every place that `text` names, in order and without repetition: `"file":1:2` as in MLIR
-/// locations, and `file.rs:1:2` as in messages.
+/// What separates the callers of an operation from its own file in [`chained_file`].
+const CALLS: &str = " > ";
+
+/// A file name for an MLIR location that also says through which lines the operation was reached,
+/// the outermost first: `kernel.rs:5:14 > helper.rs`. libtpu keeps only the innermost file, line and
+/// column of a location, so `callsite` locations lose their callers; this name does not.
+///
+/// ```
+/// use systole::aot::{Place, chained_file};
+/// let caller = Place { file: "kernel.rs".into(), line: 5, column: 14 };
+/// assert_eq!(chained_file("helper.rs", &[caller]), "kernel.rs:5:14 > helper.rs");
+/// assert_eq!(chained_file("kernel.rs", &[]), "kernel.rs");
+/// ```
+pub fn chained_file(file: &str, callers: &[Place]) -> String {
+    let mut name = String::new();
+    for caller in callers {
+        name.push_str(&caller.to_string());
+        name.push_str(CALLS);
+    }
+    name + file
+}
+
+/// Every place that `text` names, without repetition, the innermost of a chain of callers first:
+/// `"file":1:2` as in MLIR locations, and `file.rs:1:2` as in messages.
 pub(crate) fn places_in(text: &str) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let mut rest = text;
-    while let Some(colon) = rest.find(':') {
-        let (before, after) = (&rest[..colon], &rest[colon + 1..]);
+    while let Some(at) = rest.find([':', '"']) {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        let is_quote = rest[at..].starts_with('"');
+        let found = if is_quote { quoted_chain(after) } else { bare_place(before, after) };
         rest = after;
-        let Some((line, column, tail)) = line_and_column(after) else { continue };
-        let Some(file) = file_name_at_end(before) else { continue };
-        rest = tail;
-        let place = Place { file: file.to_owned(), line, column };
-        if !places.contains(&place) {
-            places.push(place);
+        if let Some((chain, tail)) = found {
+            rest = tail;
+            for place in chain {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
         }
     }
     places
+}
+
+/// `outer.rs:1:2 > inner.rs":3:4...` behind the opening quote: the chain, and what follows.
+fn quoted_chain(text: &str) -> Option<(Vec<Place>, &str)> {
+    let (name, rest) = text.split_once('"')?;
+    let (line, column, tail) = line_and_column(rest.strip_prefix(':')?)?;
+    // "-" is what libtpu calls a program that it was handed as text.
+    if name.is_empty() || name == "-" {
+        return Some((Vec::new(), tail));
+    }
+    let mut links = name.rsplit(CALLS);
+    let file = links.next().unwrap_or(name).to_owned();
+    let mut chain = vec![Place { file, line, column }];
+    chain.extend(links.filter_map(|link| {
+        let mut parts = link.rsplitn(3, ':');
+        let column = parts.next()?.parse().ok()?;
+        let line = parts.next()?.parse().ok()?;
+        Some(Place { file: parts.next()?.to_owned(), line, column })
+    }));
+    Some((chain, tail))
+}
+
+/// `file.rs` before a colon and `1:2...` behind it.
+fn bare_place<'a>(before: &str, after: &'a str) -> Option<(Vec<Place>, &'a str)> {
+    let (line, column, tail) = line_and_column(after)?;
+    let start = before.rfind(|c: char| c.is_whitespace() || "('\"`,;:".contains(c));
+    let file = &before[start.map_or(0, |at| at + 1)..];
+    let place = Place { file: file.to_owned(), line, column };
+    (file.len() > 3 && file.ends_with(".rs")).then(|| (vec![place], tail))
 }
 
 /// `12:5...`: both numbers, and what follows.
@@ -48,23 +102,6 @@ fn line_and_column(text: &str) -> Option<(u32, u32, &str)> {
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
-}
-
-/// The file name that ends `text`: quoted, or a bare path of a Rust file.
-fn file_name_at_end(text: &str) -> Option<&str> {
-    let file = match text.strip_suffix('"') {
-        Some(quoted) => &quoted[quoted.rfind('"')? + 1..],
-        None => {
-            let start = text.rfind(|c: char| c.is_whitespace() || "('\"`,;:".contains(c));
-            let bare = &text[start.map_or(0, |at| at + 1)..];
-            if !bare.ends_with(".rs") {
-                return None;
-            }
-            bare
-        }
-    };
-    // "-" is what libtpu calls a program that it was handed as text.
-    (!file.is_empty() && file != "-").then_some(file)
 }
 
 #[cfg(test)]
@@ -88,6 +125,14 @@ mod tests {
     fn keeps_the_chain_of_callers() {
         let text = r#"loc(callsite("in.rs":1:2 at "out.rs":30:4)) and "in.rs":1:2"#;
         assert_eq!(shown(text), ["in.rs:1:2", "out.rs:30:4"]);
+    }
+
+    #[test]
+    fn reads_chained_file_names() {
+        let outer = Place { file: "a b.rs".into(), line: 5, column: 14 };
+        let middle = Place { file: "m.rs".into(), line: 7, column: 1 };
+        let text = format!("loc(\"{}\":9:5)", chained_file("in.rs", &[outer, middle]));
+        assert_eq!(shown(&text), ["in.rs:9:5", "m.rs:7:1", "a b.rs:5:14"]);
     }
 
     #[test]

@@ -285,7 +285,7 @@ impl Report {
         status: Status,
         text: impl Into<String>,
     ) -> Self {
-        let text = text.into();
+        let text = without_boilerplate(&text.into());
         let places = super::place::places_in(&text);
         Self { messages: vec![Message { text, places }], ..Self::new(name, target, status) }
     }
@@ -329,19 +329,70 @@ impl Report {
             Status::Unavailable => Code::AOT_UNAVAILABLE,
         };
         let diagnostic = |message: &Message| {
-            let head = format!("{} on {}: {}", self.name, self.target, message.text.trim_end());
-            message.places.iter().enumerate().fold(
-                Diagnostic::error(code, head),
-                |diagnostic, (idx, place)| {
-                    let span = Span {
-                        file: Arc::from(place.file.as_str()),
-                        line: place.line,
-                        column: place.column,
-                    };
-                    diagnostic.at(span, if idx == 0 { "" } else { "called from here" })
-                },
-            )
+            let (head, rest) = message.text.split_once("\n\n").unwrap_or((&message.text, ""));
+            let head = format!("{} on {}: {head}", self.name, self.target);
+            let mut diagnostic = Diagnostic::error(code, head);
+            if !rest.is_empty() {
+                diagnostic = diagnostic.note(rest);
+            }
+            message.places.iter().enumerate().fold(diagnostic, |diagnostic, (idx, place)| {
+                let span = Span {
+                    file: Arc::from(place.file.as_str()),
+                    line: place.line,
+                    column: place.column,
+                };
+                diagnostic.at(span, if idx == 0 { "" } else { "called from here" })
+            })
         };
         self.messages.iter().map(diagnostic).collect()
+    }
+}
+
+/// The message without the lines that are of use to libtpu's authors only.
+fn without_boilerplate(text: &str) -> String {
+    let mut kept = String::new();
+    let useful = text.split("=== Source Location Trace").next().unwrap_or_default();
+    for line in useful.lines().filter(|line| !line.starts_with("Please report a bug")) {
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    kept.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::V5E;
+
+    #[test]
+    fn turns_a_message_of_libtpu_into_a_diagnostic_at_the_users_line() {
+        let text = "Failed to deserialize: INTERNAL: requires the same type\n\nat location: \
+            loc(\"kernel.rs\":31:7)\n\nThe MLIR operation involved:\n  %16 = x\n\nPlease report a bug \
+            at: url\n\n=== Source Location Trace: ===\na.cc:1\n";
+        let report = Report::failed("k", &V5E, Status::Rejected, text);
+        let [diagnostic] = &report.diagnostics()[..] else { panic!("one diagnostic") };
+        assert_eq!(diagnostic.code.as_str(), "aot::rejected");
+        assert_eq!(
+            diagnostic.message,
+            "k on v5e: Failed to deserialize: INTERNAL: requires the same type"
+        );
+        assert_eq!(diagnostic.labels[0].span.to_string(), "kernel.rs:31:7");
+        assert!(diagnostic.notes[0].ends_with("%16 = x"), "{:?}", diagnostic.notes);
+    }
+
+    #[test]
+    fn names_what_limits_a_kernel() {
+        let busy = |mxu, valu| Some(Occupancy { mxu, valu, ..Occupancy::default() });
+        let report = |compute_us, hbm_us, occupancy| Report {
+            compute_us: Some(compute_us),
+            hbm_us: Some(hbm_us),
+            occupancy,
+            ..Report::new("k", &V5E, Status::Ok)
+        };
+        assert_eq!(report(1.0, 2.0, busy(0.9, 0.1)).bound(), Some(Bound::Hbm));
+        assert_eq!(report(2.0, 1.0, busy(0.9, 0.1)).bound(), Some(Bound::Mxu));
+        assert_eq!(report(2.0, 1.0, busy(0.4, 0.8)).bound(), Some(Bound::Vpu));
+        assert_eq!(report(2.0, 1.0, busy(0.1, 0.1)).bound(), Some(Bound::Latency));
+        assert_eq!(Report::new("k", &V5E, Status::Ok).bound(), None);
     }
 }

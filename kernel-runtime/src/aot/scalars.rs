@@ -40,11 +40,10 @@ impl Scalars {
     }
 
     fn spill(&mut self, instruction: &Instruction<'_>) {
-        if let Some((slot, source)) = instruction.rest.split_once("]] ") {
-            if slot.contains("_spill") {
-                let value = self.value(without_comment(source));
-                self.spilled.insert(slot.trim().to_owned(), value);
-            }
+        let Some((slot, source)) = instruction.rest.split_once("]] ") else { return };
+        if slot.contains("_spill") {
+            let value = self.value(without_comment(source));
+            self.spilled.insert(slot.trim().to_owned(), value);
         }
     }
 

@@ -137,7 +137,7 @@ fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Res
         .env("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
         .env("TPU_ACCELERATOR_TYPE", "v5litepod-4")
         .env("TPU_WORKER_HOSTNAMES", "localhost")
-        .env("TPU_MIN_LOG_LEVEL", "4")
+        .env("TPU_MIN_LOG_LEVEL", "2")
         .env("TPU_LOG_DIR", "disabled")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
