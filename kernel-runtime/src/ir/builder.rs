@@ -122,14 +122,10 @@ impl Builder {
         regions: &[BlockId],
         loc: LocId,
     ) -> Result<SmallVec<[Value; 2]>, Diagnostic> {
-        let results = self.kernel.infer(&op, operands, regions).map_err(|error| {
-            let diagnostic =
-                Diagnostic::error(error.code, error.message).at_opt(self.kernel.span(loc), "");
-            match error.help {
-                Some(help) => diagnostic.help(help),
-                None => diagnostic,
-            }
-        })?;
+        let results = self
+            .kernel
+            .infer(&op, operands, regions)
+            .map_err(|why| why.into_diagnostic(self.kernel.span(loc)))?;
         Ok(self.append(op, operands, regions, &results, loc))
     }
 

@@ -2,7 +2,7 @@
 
 use super::dtype::DType;
 use super::loc::{Loc, LocId};
-use super::ops::Op;
+use super::ops::{Elementwise, Literal, Op};
 use super::ty::{MemorySpace, Shape, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -356,6 +356,19 @@ impl Kernel {
             ValueDef::Result(op, _) => Some(self.op(op)),
             ValueDef::Arg(..) => None,
         }
+    }
+
+    /// The constant that a value is, if its op is one.
+    pub fn constant(&self, value: Value) -> Option<Literal> {
+        match self.defining_op(value)?.op {
+            Op::Elementwise(Elementwise::Constant(literal)) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// The integer or `bool` constant that a value is, if its op is one.
+    pub fn constant_int(&self, value: Value) -> Option<i64> {
+        self.constant(value)?.as_int()
     }
 
     /// The number of values; indices are below it.

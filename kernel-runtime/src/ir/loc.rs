@@ -42,6 +42,17 @@ impl Kernel {
         })
     }
 
+    /// The calls that a location was inlined through, innermost first.
+    pub fn callers(&self, id: LocId) -> impl Iterator<Item = LocId> + '_ {
+        let mut next = self.loc(id).inlined_at;
+        // A caller is added before what is inlined through it, so this ends.
+        std::iter::from_fn(move || {
+            let caller = next?;
+            next = self.loc(caller).inlined_at.filter(|outer| *outer < caller);
+            Some(caller)
+        })
+    }
+
     /// Adds a location, or finds it if it is there already.
     pub fn add_loc(&mut self, loc: Loc) -> LocId {
         // Ops of one line come one after the other, so the last few entries nearly always hit.

@@ -21,7 +21,7 @@ pub use reduce::{ReduceKind, ReduceOp};
 pub use shape::ShapeOp;
 
 use super::ty::Type;
-use crate::diag::Code;
+use crate::diag::{Code, Diagnostic, Span};
 use smallvec::SmallVec;
 
 /// What an op does, with its attributes, by family.
@@ -82,6 +82,15 @@ impl InferError {
     pub fn help(mut self, text: impl Into<String>) -> InferError {
         self.help = Some(text.into());
         self
+    }
+
+    /// As a diagnostic, at a place if it is known.
+    pub fn into_diagnostic(self, span: Option<Span>) -> Diagnostic {
+        let diagnostic = Diagnostic::error(self.code, self.message).at_opt(span, "");
+        match self.help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
     }
 }
 

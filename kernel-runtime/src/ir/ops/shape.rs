@@ -94,9 +94,10 @@ impl ShapeOp {
             ShapeOp::Reshape(shape) => {
                 expect_operands(name, operands, 1)?;
                 let (_, from) = expect_tile(name, operands[0])?;
-                let (n_from, n_to) =
-                    (from.iter().product::<usize>(), shape.iter().product::<usize>());
-                if n_from != n_to {
+                let n_from = from.iter().product::<usize>();
+                let n_to = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
+                if n_to != Some(n_from) {
+                    let n_to = n_to.map_or("too many".to_string(), |n| n.to_string());
                     return Err(InferError::shape(format!(
                         "`reshape`: {} has {n_from} elements, {} has {n_to}",
                         Sizes(from),

@@ -125,11 +125,8 @@ impl<'t> Parser<'t> {
         };
         match self.builder.kernel().infer(&op, &operands, regions) {
             Err(why) => {
-                let error = Diagnostic::error(why.code, why.message).at(self.span_of(at), "");
-                self.report(match why.help {
-                    Some(help) => error.help(help),
-                    None => error,
-                });
+                let error = why.into_diagnostic(Some(self.span_of(at)));
+                self.report(error);
             }
             Ok(inferred) if inferred[..] != *stated => {
                 let list = |types: &[Type]| {
