@@ -21,6 +21,11 @@ impl Code {
         CODES.iter().find(|entry| entry.code == self)
     }
 
+    /// Whether it says that the target cannot do what another target can.
+    pub fn is_unsupported(self) -> bool {
+        self.0.contains("::unsupported_")
+    }
+
     /// Finds a code by its text.
     pub fn parse(text: &str) -> Option<Code> {
         CODES.iter().map(|entry| entry.code).find(|code| code.0 == text)
@@ -63,6 +68,41 @@ codes! {
     IR_SYNTAX = "ir::syntax": "The `.tile` text does not follow the grammar, which stands in the documentation of `systole::ir`. The message says what was expected.";
     IR_NAME = "ir::name": "A name in the `.tile` text is not known where it is used, or is defined twice. Values are visible in their block and the regions within; an index map sees its own arguments alone.";
     IR_STATED_TYPE = "ir::stated_type": "The `.tile` text states other result types than the op's own type rule gives.";
+    // valid: what every target asks of a kernel.
+    VALID_STRUCTURE = "valid::structure": "The kernel's arenas contradict each other: a block stands in two places, something is used that does not exist, or regions nest too deep. It is a mistake in the code that built or changed the kernel.";
+    VALID_DOMINANCE = "valid::dominance": "An op uses a value that is not defined before it, in its block or one around it. It is a mistake in the code that built or changed the kernel.";
+    VALID_STALE_TYPE = "valid::stale_type": "An op is stored with other result types than its type rule gives. It is a mistake in the code that built or changed the kernel.";
+    VALID_YIELD = "valid::yield": "A region ends in one `yield`, which gives its values; the body of a kernel has none.";
+    VALID_ARGUMENTS = "valid::arguments": "The arguments of the body are the grid indices, then a reference per parameter and per scratch; those of an index map are the grid indices, then the prefetched parameters.";
+    VALID_PARAM_ORDER = "valid::param_order": "Prefetched parameters come first, since the call takes them before all others.";
+    VALID_WINDOW = "valid::window": "A parameter's block does not fit it: number of axes, memory space, buffers, or parts. A parameter in VMEM has a block; one without a block stays in HBM or SMEM.";
+    VALID_INDEX_MAP = "valid::index_map": "An index map gives one `i32` per axis of the array, from the grid indices and prefetched tables, by scalar arithmetic alone: it runs ahead of the step it serves.";
+    VALID_RANK_ZERO = "valid::rank_zero": "Arrays, blocks and scratch have at least one axis. A single number is an array of shape [1].";
+    VALID_EMPTY = "valid::empty": "Arrays, blocks and scratch have at least one element. Handle the empty case before the kernel is called: there is nothing for it to do.";
+    VALID_EMPTY_GRID = "valid::empty_grid": "A grid axis of zero steps means that the kernel never runs, and its outputs would stay undefined.";
+    VALID_GRID_OVERFLOW = "valid::grid_overflow": "Grid steps are counted in 32 bits. Larger blocks make fewer steps, which is faster too.";
+    VALID_DYNAMIC_GRID = "valid::dynamic_grid": "Extents known at run time are passed as leading operands of the call: each axis takes its own, and none is left out.";
+    VALID_AXIS_SIZES = "valid::axis_sizes": "Dimensions of one name have one size in all arrays of a kernel.";
+    VALID_INDEX_OVERFLOW = "valid::index_overflow": "Indices are 32-bit integers on the chip. An axis is too long, or an index grows beyond 2^31 - 1 at some step of the grid and would wrap.";
+    VALID_TILE_SIZE = "valid::tile_size": "A tile is a value in registers and VMEM; one of more than 2^31 elements is a mistake.";
+    VALID_LOOP_STEP = "valid::loop_step": "A loop counts upwards: its step is at least 1. Otherwise it would not end.";
+    // valid: what TPUs ask.
+    VALID_BLOCK_SHAPE = "valid::block_shape": "Vector memory is tiled by 8 sublanes and 128 lanes. A block's last axis is a multiple of 128 or the array's whole axis, the one before a multiple of 8 or the whole axis. A block of one axis is the whole array, a multiple of 1024, or a power of two of at least 128 x (32 / bits).";
+    VALID_BLOCK_INDEX = "valid::block_index": "An index map names a block that starts outside the array at some step of the grid.";
+    VALID_PARALLEL_REVISIT = "valid::parallel_revisit": "Steps of a `parallel` axis run in any order and on several cores. If the block of an output does not change along the axis, they all write the same memory. Make the axis `arbitrary`, or give each step its own block.";
+    VALID_OUTPUT_REVISIT = "valid::output_revisit": "A block of an output is left and visited again later. It is written back when it is left and not read again, so what the kernel accumulates there is lost. Axes that an output's block does not depend on go last in the grid; or keep the sum in scratch.";
+    VALID_VMEM_OVERFLOW = "valid::vmem_overflow": "Blocks (times their buffers) and scratch do not fit the core's vector memory. Make blocks smaller, or give one that never changes a single buffer. The notes list what takes how much.";
+    VALID_VMEM_LIMIT = "valid::vmem_limit": "The kernel asks for a VMEM limit that the chip does not have.";
+    VALID_SMEM_OVERFLOW = "valid::smem_overflow": "Prefetched tables and scratch do not fit the core's scalar memory of 1 MiB. Keep large tables in HBM.";
+    VALID_SMEM_TYPE = "valid::smem_type": "Scalar memory holds 32-bit elements. Convert the table to `i32` or `f32` first.";
+    VALID_UNSUPPORTED_MATMUL = "valid::unsupported_matmul": "The matrix unit of this TPU generation does not multiply these element types. The message says which it does; `int8`, for one, is there on v5e, v5p and v6e alone.";
+    VALID_UNSUPPORTED_DTYPE = "valid::unsupported_dtype": "TPUs do not compute in `f16`. `bf16` has the same size and the range of `f32`.";
+    VALID_UNSUPPORTED_BUFFERING = "valid::unsupported_buffering": "The pipeline that libtpu makes of a grid keeps one or two buffers per block.";
+    // valid: warnings.
+    VALID_MXU_PADDING = "valid::mxu_padding": "The matrix unit works on square pieces of 128 or 256. A product whose sizes are not multiples of that leaves part of it idle.";
+    VALID_LANE_PADDING = "valid::lane_padding": "Vector memory and registers have 128 lanes. A block whose last axis is not a multiple of 128 is padded to one: it takes more VMEM, and each vector op works on padding.";
+    VALID_BLOCK_PADDING = "valid::block_padding": "The blocks reach far over the end of the array, so that much of the work is on padding. Take a block size that divides the array's size, or nearly.";
+    VALID_RELAYOUT = "valid::relayout": "The op moves elements between lanes and sublanes, which costs many shuffles, and libtpu refuses some shapes of it.";
     // target: chip tables.
     TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
     // stablehlo: kernels as plain StableHLO.

@@ -157,6 +157,13 @@ impl Diagnostics {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
+    /// Whether the errors all say that the target cannot do what the kernel asks for, though
+    /// another target can.
+    pub fn is_unsupported(&self) -> bool {
+        let mut errors = self.0.iter().filter(|d| d.severity == Severity::Error).peekable();
+        errors.peek().is_some() && errors.all(|d| d.code.is_unsupported())
+    }
+
     /// Iterates over them in order.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.0.iter()

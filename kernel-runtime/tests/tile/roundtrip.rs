@@ -4,6 +4,8 @@ use super::generate::{self, Random};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use systole::ir::{BlockId, Kernel, LocId, Value};
+use systole::target::{self, Target};
+use systole::valid;
 
 /// Whether two kernels are equal but for the numbers of values, ops, blocks and locations.
 fn same(a: &Kernel, b: &Kernel) -> Result<(), String> {
@@ -103,6 +105,12 @@ proptest! {
     }
 
     #[test]
+    fn generated_kernels_are_valid(seed in any::<u64>(), n_ops in 0usize..60) {
+        let kernel = generate::kernel(seed, n_ops);
+        prop_assert_eq!(valid::check(kernel, &target::GENERIC).map(drop), Ok(()));
+    }
+
+    #[test]
     fn parser_survives_any_text(text in "\\PC*") {
         let _ = Kernel::parse(&text);
     }
@@ -137,6 +145,11 @@ proptest! {
         }
         let text: String = chars.into_iter().collect();
         if let Ok(kernel) = Kernel::parse(&text) {
+            for target in Target::ALL {
+                if let Ok(valid) = valid::check(kernel.clone(), target) {
+                    let _ = valid.cost();
+                }
+            }
             let printed = kernel.to_string();
             let again = Kernel::parse(&printed);
             prop_assert_eq!(again.map(|k| k.to_string()), Ok(printed));
