@@ -28,6 +28,12 @@ impl Builder {
         Builder { kernel, open }
     }
 
+    /// Goes on with a kernel whose body is not finished.
+    pub(crate) fn resume(kernel: Kernel) -> Builder {
+        let open = vec![kernel.body];
+        Builder { kernel, open }
+    }
+
     /// The kernel as built so far.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

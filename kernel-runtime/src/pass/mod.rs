@@ -1,1 +1,8 @@
 //! Passes over the tile IR, kernel to kernel.
+//!
+//! A pass takes a kernel and gives a new one that means the same. What it gives is a plain
+//! [`Kernel`](crate::ir::Kernel): the caller validates it again before a back end sees it.
+
+pub mod fold;
+
+pub use fold::fold;

@@ -1,5 +1,6 @@
 //! Tests of the text form and the validator, mostly as `.tile` files; see `files`.
 
 mod files;
+mod fold;
 mod generate;
 mod roundtrip;

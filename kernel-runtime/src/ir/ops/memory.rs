@@ -112,7 +112,7 @@ impl Access {
 }
 
 /// An op on memory.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryOp {
     /// Operands: the reference, then one `i32` scalar per dynamic start, then the mask if
     /// `masked`: a `bool` tile of the loaded shape; where it is false the element is undefined.

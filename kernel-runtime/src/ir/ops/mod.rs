@@ -25,7 +25,7 @@ use crate::diag::{Code, Diagnostic, Span};
 use smallvec::SmallVec;
 
 /// What an op does, with its attributes, by family.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// One result element from the operands' elements at the same place.
     Elementwise(Elementwise),

@@ -6,7 +6,7 @@ use crate::ir::ty::{Shape, Sizes, Type};
 use smallvec::{SmallVec, smallvec};
 
 /// An op that makes or rearranges a tile.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ShapeOp {
     /// A tile of this shape with the scalar operand everywhere.
     Splat(Shape),
