@@ -94,6 +94,29 @@ impl Builder {
         }
     }
 
+    /// Adds values to the `yield` of a closed block.
+    ///
+    /// What the arms of an `if` yield is known only once both are there.
+    pub fn extend_yield(&mut self, block: BlockId, values: &[Value]) {
+        if let Some(&end) = self.kernel.block(block).ops.last() {
+            self.kernel.ops[end.0 as usize].operands.extend_from_slice(values);
+        }
+    }
+
+    /// Closes the innermost block without a `yield` and moves its ops to the one around it.
+    ///
+    /// For a region that turned out not to be needed: nothing may have been declared as its
+    /// argument. Does nothing if only the body is open.
+    pub fn inline_block(&mut self) {
+        if self.open.len() > 1
+            && let Some(block) = self.open.pop()
+        {
+            let ops = std::mem::take(&mut self.kernel.blocks[block.0 as usize].ops);
+            let parent = self.current_block();
+            self.kernel.blocks[parent.0 as usize].ops.extend(ops);
+        }
+    }
+
     /// The innermost open block.
     pub fn current_block(&self) -> BlockId {
         self.open.last().copied().unwrap_or(self.kernel.body)

@@ -154,34 +154,40 @@ pub trait Element:
 }
 
 /// An element type with arithmetic.
-pub trait Num: Element {}
+pub trait Num: Element {
+    /// The element type in which `dot` accumulates: `f32` for floats, `i32` for integers.
+    type Acc: Num;
+}
 /// A floating-point element type.
-pub trait Float: Num {}
+pub trait Float: Num<Acc = f32> {}
 /// An integer element type.
-pub trait Int: Num {}
+pub trait Int: Num<Acc = i32> {}
 
 macro_rules! elements {
-    ($($ty:ty, $dtype:ident, $($class:ident),*, |$x:ident| $to:expr, |$y:ident| $from:expr;)*) => {$(
+    ($($ty:ty, $dtype:ident, $class:ident, $acc:ty, |$x:ident| $to:expr, |$y:ident| $from:expr;)*) => {$(
         impl sealed::Sealed for $ty {}
         impl Element for $ty {
             const DTYPE: DType = DType::$dtype;
             fn to_f64(self) -> f64 { let $x = self; $to }
             fn from_f64($y: f64) -> Self { $from }
         }
-        $(impl $class for $ty {})*
+        impl Num for $ty {
+            type Acc = $acc;
+        }
+        impl $class for $ty {}
     )*};
 }
 
 elements! {
-    i8, I8, Num, Int, |x| f64::from(x), |y| y as i8;
-    i16, I16, Num, Int, |x| f64::from(x), |y| y as i16;
-    i32, I32, Num, Int, |x| f64::from(x), |y| y as i32;
-    u8, U8, Num, Int, |x| f64::from(x), |y| y as u8;
-    u16, U16, Num, Int, |x| f64::from(x), |y| y as u16;
-    u32, U32, Num, Int, |x| f64::from(x), |y| y as u32;
-    bf16, BF16, Num, Float, |x| x.to_f64(), |y| bf16::from_f64(y);
-    f16, F16, Num, Float, |x| x.to_f64(), |y| f16::from_f64(y);
-    f32, F32, Num, Float, |x| f64::from(x), |y| y as f32;
+    i8, I8, Int, i32, |x| f64::from(x), |y| y as i8;
+    i16, I16, Int, i32, |x| f64::from(x), |y| y as i16;
+    i32, I32, Int, i32, |x| f64::from(x), |y| y as i32;
+    u8, U8, Int, i32, |x| f64::from(x), |y| y as u8;
+    u16, U16, Int, i32, |x| f64::from(x), |y| y as u16;
+    u32, U32, Int, i32, |x| f64::from(x), |y| y as u32;
+    bf16, BF16, Float, f32, |x| x.to_f64(), |y| bf16::from_f64(y);
+    f16, F16, Float, f32, |x| x.to_f64(), |y| f16::from_f64(y);
+    f32, F32, Float, f32, |x| f64::from(x), |y| y as f32;
 }
 
 impl sealed::Sealed for bool {}
