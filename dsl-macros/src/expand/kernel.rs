@@ -1,0 +1,309 @@
+//! `#[tpu_kernel]`: the constructor, the struct and its methods.
+
+use super::function::{looks_like_fn, stub};
+use super::hooks;
+use super::launch::trace_fn;
+use crate::check::{Dim, check};
+use crate::error::{self, Errors};
+use crate::parse::{KernelAttr, KernelItem, RefKind};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, GenericParam, Generics, Ident, ItemFn, Type};
+
+/// A kernel, checked, with what its expansion needs.
+pub(crate) struct Kernel {
+    pub(crate) attr: KernelAttr,
+    pub(crate) item: KernelItem,
+    pub(crate) dims: Vec<Dim>,
+    pub(crate) hooks: TokenStream,
+    /// The generics of the function, and one parameter per `impl Trait`.
+    pub(crate) generics: Generics,
+    /// The name of the generated struct.
+    pub(crate) name: Ident,
+}
+
+/// Expands `#[tpu_kernel]`.
+pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let function: ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(parse_error) => {
+            if looks_like_fn(item.clone()) {
+                errors.push_syn(parse_error);
+            } else {
+                errors.push(&item, error::not_a_function());
+            }
+            let errors = errors.into_tokens();
+            return quote!(#errors);
+        }
+    };
+    let attr = KernelAttr::parse(attr, &mut errors);
+    let mut item = KernelItem::parse(function, &mut errors);
+    let dims = check(&attr, &item, &mut errors);
+    let generics = name_impl_traits(&mut item);
+    let name = Ident::new(&camel_case(&item.sig.ident.to_string()), item.sig.ident.span());
+    let kernel = Kernel { attr, item, dims, hooks: hooks(), generics, name };
+    let trace = trace_fn(&kernel, &mut errors);
+    if errors.is_empty() {
+        return expansion(&kernel, &trace);
+    }
+    let errors = errors.into_tokens();
+    let stub = kernel_stub(&kernel);
+    quote!(#stub #errors)
+}
+
+/// Gives each `impl Trait` in the type of a compile-time parameter a name, for the struct.
+fn name_impl_traits(item: &mut KernelItem) -> Generics {
+    struct Naming<'a> {
+        initial: String,
+        taken: &'a mut Vec<String>,
+        params: &'a mut Vec<GenericParam>,
+    }
+    impl VisitMut for Naming<'_> {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            visit_mut::visit_type_mut(self, ty);
+            if let Type::ImplTrait(impl_trait) = ty {
+                let mut name = self.initial.clone();
+                let mut n = 1;
+                while self.taken.contains(&name) {
+                    n += 1;
+                    name = format!("{}{n}", self.initial);
+                }
+                self.taken.push(name.clone());
+                let name = Ident::new(&name, impl_trait.impl_token.span);
+                let bounds = &impl_trait.bounds;
+                self.params.push(syn::parse_quote!(#name: #bounds));
+                *ty = syn::parse_quote!(#name);
+            }
+        }
+    }
+    let mut taken = Vec::new();
+    let sig = &item.sig;
+    idents(quote!(#sig), &mut taken);
+    let mut generics = item.sig.generics.clone();
+    let mut named = Vec::new();
+    for param in &mut item.params {
+        if matches!(param.role, crate::parse::Role::Comptime) {
+            let first = param.name.to_string().chars().find(|c| c.is_alphabetic());
+            let initial = first.map_or_else(|| "F".to_owned(), |c| c.to_uppercase().to_string());
+            let mut naming = Naming { initial, taken: &mut taken, params: &mut named };
+            naming.visit_type_mut(&mut param.ty);
+        }
+    }
+    generics.params.extend(named);
+    generics
+}
+
+/// Adds every identifier among tokens.
+pub(crate) fn idents(tokens: TokenStream, names: &mut Vec<String>) {
+    for tree in tokens {
+        match tree {
+            proc_macro2::TokenTree::Ident(name) => names.push(name.to_string()),
+            proc_macro2::TokenTree::Group(group) => idents(group.stream(), names),
+            proc_macro2::TokenTree::Punct(_) | proc_macro2::TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+/// `flash_attention` becomes `FlashAttention`.
+fn camel_case(name: &str) -> String {
+    let name = name.strip_prefix("r#").unwrap_or(name);
+    let words = name.split('_').filter(|word| !word.is_empty());
+    let camel: String = words
+        .map(|word| {
+            let mut chars = word.chars();
+            let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+            first + chars.as_str()
+        })
+        .collect();
+    // A name of underscores alone leaves nothing.
+    if camel.is_empty() || camel.starts_with(|c: char| c.is_numeric()) || camel == "Self" {
+        format!("Kernel{camel}")
+    } else {
+        camel
+    }
+}
+
+/// What the compile-time parameters are called and typed.
+fn comptime(kernel: &Kernel) -> (Vec<&Ident>, Vec<&Type>) {
+    kernel.item.comptime().map(|param| (&param.name, &param.ty)).unzip()
+}
+
+/// `PhantomData` over the type and lifetime parameters, which no field may mention.
+fn marker(generics: &Generics) -> TokenStream {
+    let types = generics.type_params().map(|param| {
+        let name = &param.ident;
+        quote!(*const #name)
+    });
+    let lifetimes = generics.lifetimes().map(|param| {
+        let lifetime = &param.lifetime;
+        quote!(&#lifetime ())
+    });
+    quote!(::core::marker::PhantomData<fn() -> (#(#types,)* #(#lifetimes,)*)>)
+}
+
+fn expansion(kernel: &Kernel, trace: &TokenStream) -> TokenStream {
+    let Kernel { item, generics, name, hooks, .. } = kernel;
+    let (docs, others): (Vec<&Attribute>, Vec<&Attribute>) =
+        item.attrs.iter().partition(|attr| attr.path().is_ident("doc"));
+    let (vis, function) = (&item.vis, &item.sig.ident);
+    let (fields, types) = comptime(kernel);
+    let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    let cfg: Vec<_> = others.iter().filter(|attr| attr.path().is_ident("cfg")).collect();
+    let marker_ty = marker(generics);
+    let summary = format!("The kernel [`{function}`] with its compile-time parameters.");
+    let text = kernel.attr.name.as_ref().map_or_else(|| function.to_string(), |n| n.value());
+    let text = text.strip_prefix("r#").unwrap_or(&text);
+    let params = params_const(kernel);
+    let call = call_fn(kernel);
+    quote! {
+        #(#docs)* #(#others)*
+        #[must_use = "a kernel does nothing until it is called or traced"]
+        #vis fn #function #impl_generics (#(#fields: #types),*) -> #name #ty_generics #where_clause {
+            #name { #(#fields,)* __types: ::core::marker::PhantomData }
+        }
+
+        #[doc = #summary]
+        #(#cfg)*
+        #[derive(::core::clone::Clone)]
+        #[must_use = "a kernel does nothing until it is called or traced"]
+        #vis struct #name #impl_generics #where_clause {
+            #(#fields: #types,)*
+            __types: #marker_ty,
+        }
+
+        #(#cfg)*
+        impl #impl_generics #name #ty_generics #where_clause {
+            /// Traces the kernel for arguments of these element types and shapes: one per input,
+            /// in order.
+            ///
+            /// # Errors
+            /// Arguments that do not fit, and every mistake in the kernel's body.
+            pub fn trace(
+                &self,
+                args: &[#hooks::ArgSpec],
+            ) -> ::core::result::Result<#hooks::Kernel, #hooks::Diagnostics> {
+                #hooks::KernelFn::trace(self, args)
+            }
+
+            #call
+        }
+
+        #(#cfg)*
+        impl #impl_generics #hooks::KernelFn for #name #ty_generics #where_clause {
+            fn name(&self) -> &str {
+                #text
+            }
+
+            #params
+
+            #trace
+        }
+    }
+}
+
+fn params_const(kernel: &Kernel) -> TokenStream {
+    let hooks = &kernel.hooks;
+    let specs = kernel.item.blocks().map(|(param, block)| {
+        let name = param.name.to_string();
+        let dims = block.axes.iter().map(|axis| axis.dim.to_string());
+        let ty = &param.ty;
+        quote! {
+            #hooks::ParamSpec {
+                name: #name,
+                kind: <#ty as #hooks::ParamRef>::KIND,
+                dtype: <#ty as #hooks::ParamRef>::DTYPE,
+                dims: &[#(#dims),*],
+            }
+        }
+    });
+    quote! {
+        fn params(&self) -> &'static [#hooks::ParamSpec] {
+            const { &[#(#specs),*] }
+        }
+    }
+}
+
+/// `call`, which takes an argument per input and gives a result per output.
+fn call_fn(kernel: &Kernel) -> TokenStream {
+    let hooks = &kernel.hooks;
+    let inputs: Vec<&Ident> = kernel
+        .item
+        .blocks()
+        .filter(|(_, block)| block.kind != RefKind::Out)
+        .map(|(param, _)| &param.name)
+        .collect();
+    let n_outputs = kernel.item.blocks().filter(|(_, block)| block.kind != RefKind::In).count();
+    let results: Vec<Ident> =
+        (0..n_outputs).map(|n| Ident::new(&format!("result_{n}"), Span::mixed_site())).collect();
+    let outputs = Ident::new("outputs", Span::mixed_site());
+    let types: Vec<Ident> = (0..inputs.len()).map(|n| format_ident!("__Arg{n}")).collect();
+    let (caller, generics) = match types.split_first() {
+        None => (quote!(#hooks::HostCaller), quote!()),
+        Some((first, rest)) => (
+            quote!(<#first as #hooks::CallArg<'__call>>::Caller),
+            quote! {
+                <
+                    '__call,
+                    #first: #hooks::CallArg<'__call>,
+                    #(#rest: #hooks::CallArg<'__call, Caller = #first::Caller>,)*
+                >
+            },
+        ),
+    };
+    let output = quote!(<#caller as #hooks::Caller>::Output);
+    let (result, take) = match results.as_slice() {
+        [one] => (output, quote!(#one)),
+        many => {
+            let types = many.iter().map(|_| &output);
+            (quote!((#(#types),*)), quote!((#(#many),*)))
+        }
+    };
+    let span = Span::mixed_site().located_at(kernel.item.sig.ident.span());
+    quote_spanned! {span=>
+        /// Runs the kernel on arguments, one per input in order: on the CPU for host arrays.
+        ///
+        /// # Errors
+        /// Arguments that do not fit, mistakes in the kernel, and hazards met while it runs.
+        pub fn call #generics (
+            &self,
+            #(#inputs: #types),*
+        ) -> ::core::result::Result<#result, #hooks::Diagnostics> {
+            let #outputs = <#caller as #hooks::Caller>::call(
+                self,
+                &[#(#hooks::CallArg::into_arg(#inputs)),*],
+            )?;
+            let [#(#results),*] = #hooks::take(#hooks::KernelFn::name(self), #outputs)?;
+            ::core::result::Result::Ok(#take)
+        }
+    }
+}
+
+/// The constructor without anything behind it, so that callers see no second error.
+fn kernel_stub(kernel: &Kernel) -> TokenStream {
+    let (item, hooks) = (&kernel.item, &kernel.hooks);
+    let mut sig = item.sig.clone();
+    sig.generics = kernel.generics.clone();
+    sig.constness = None;
+    sig.asyncness = None;
+    sig.unsafety = None;
+    sig.abi = None;
+    sig.variadic = None;
+    let params = item.comptime().map(|param| {
+        let (name, ty) = (&param.name, &param.ty);
+        quote!(#name: #ty)
+    });
+    let params: TokenStream = quote!(#(#params),*);
+    let Ok(inputs) = syn::parse::Parser::parse2(
+        syn::punctuated::Punctuated::<syn::FnArg, syn::Token![,]>::parse_terminated,
+        params,
+    ) else {
+        return TokenStream::new();
+    };
+    sig.inputs = inputs;
+    sig.output = syn::parse_quote!(-> #hooks::Unbuilt);
+    let (vis, stub) = (&item.vis, stub(&sig));
+    let docs = item.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+    quote!(#(#docs)* #vis #stub)
+}
