@@ -12,7 +12,20 @@ pub mod diag;
 pub mod ir;
 pub mod pass;
 pub mod pjrt;
+pub mod prelude;
 pub mod run;
 pub mod target;
 pub mod trace;
 pub mod valid;
+
+pub use systole_macros::{Carried, tpu_fn, tpu_kernel};
+
+/// What macro output calls. Not for people: it changes with the macros.
+#[doc(hidden)]
+pub mod __dsl {
+    pub use crate::run::HostCaller;
+    pub use crate::trace::hooks::*;
+}
+
+// Macro output names this crate `::systole`, also in its own tests.
+extern crate self as systole;

@@ -15,3 +15,4 @@ mod run;
 mod sketch;
 mod stablehlo;
 mod tile;
+mod trace;

@@ -103,6 +103,15 @@ codes! {
     VALID_LANE_PADDING = "valid::lane_padding": "Vector memory and registers have 128 lanes. A block whose last axis is not a multiple of 128 is padded to one: it takes more VMEM, and each vector op works on padding.";
     VALID_BLOCK_PADDING = "valid::block_padding": "The blocks reach far over the end of the array, so that much of the work is on padding. Take a block size that divides the array's size, or nearly.";
     VALID_RELAYOUT = "valid::relayout": "The op moves elements between lanes and sublanes, which costs many shuffles, and libtpu refuses some shapes of it.";
+    // trace: mistakes in a kernel's body or call, found while it is traced.
+    TRACE_ARGUMENT = "trace::argument": "An argument does not fit the parameter of the kernel: its number, rank or element type. The message names the parameter.";
+    TRACE_DIM = "trace::dim": "Dimensions of one name must have one size in all arguments, at least 1, and fit an `i32` index.";
+    TRACE_GRID = "trace::grid": "The grid, a block or scratch has no sensible size, or two parameters walk over one grid axis in a different number of steps. Give the axis its extent with `grid(i = ..)` if the two are meant to differ.";
+    TRACE_NUMBER = "trace::number": "A number of the host does not fit the element type it is used with, or is not allowed where it stands.";
+    TRACE_FOREIGN = "trace::foreign": "A tile or scalar was used outside of the kernel that made it. Handles live only while their kernel is traced.";
+    TRACE_ESCAPE = "trace::escape": "A value made inside an arm of an `if` or a loop was used outside of it, where it does not exist. Both arms and the body are traced, whether or not they run. Keep the value in a `let mut` variable from before: it is then carried out of the region.";
+    TRACE_CARRIED_TYPE = "trace::carried_type": "A variable that a device loop or branch carries must keep its element type and shape; the message says what it was and what it became.";
+    TRACE_HOST_CHANGE = "trace::host_change": "A host value (a number, the length of a `Vec`, the variant of an `Option`) changes inside a device loop or branch. The body is traced once, so the change would happen once. Make it a `Scalar`, or run the construct while tracing: `#[unroll] for`, `if comptime!(..)`.";
     // target: chip tables.
     TARGET_UNKNOWN = "target::unknown": "No target has this name. A target is a TPU generation, or `generic` for the interpreter and StableHLO; the message lists the names.";
     // stablehlo: kernels as plain StableHLO.

@@ -5,14 +5,17 @@
 //! * [`sample`]: seeded inputs.
 //! * [`tensor_file`]: arrays in safetensors files.
 //! * [`device`]: kernels on a PJRT device, such as XLA on the CPU.
+//! * [`call`](mod@call): kernels on host arrays.
 //! * [`compare`]: distance in ULP between a result and its reference.
 
+pub mod call;
 pub mod compare;
 pub mod device;
 pub mod registry;
 pub mod sample;
 pub mod tensor_file;
 
+pub use call::{HostCaller, call};
 pub use compare::{Comparison, Tolerance, compare, compare_all, ulp_distance};
 pub use device::XlaDevice;
 pub use registry::{KernelEntry, Spec};

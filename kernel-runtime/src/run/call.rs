@@ -1,0 +1,36 @@
+//! Kernels on host arrays: traced for the shapes of the arguments, and interpreted.
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::Array;
+use crate::trace::{ArgSpec, CallArg, Caller, KernelFn};
+
+/// Runs a kernel on host arrays, one per input in order; gives one array per output.
+///
+/// # Errors
+/// Arguments that do not fit, mistakes in the kernel, and hazards met while it runs.
+pub fn call(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
+    let args: Vec<ArgSpec> = inputs.iter().map(|&array| ArgSpec::from(array)).collect();
+    let _kernel = kernel.trace(&args)?;
+    Err(Diagnostic::error(Code::IR_REGION, "the interpreter is not there yet").into())
+}
+
+/// Runs kernels on host arrays by [`call`](fn@call).
+#[derive(Clone, Copy, Debug)]
+pub struct HostCaller;
+
+impl Caller for HostCaller {
+    type Arg<'a> = &'a Array;
+    type Output = Array;
+
+    fn call(kernel: &dyn KernelFn, args: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
+        call(kernel, args)
+    }
+}
+
+impl<'a> CallArg<'a> for &'a Array {
+    type Caller = HostCaller;
+
+    fn into_arg(self) -> &'a Array {
+        self
+    }
+}

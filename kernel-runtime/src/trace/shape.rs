@@ -1,0 +1,221 @@
+//! Ops that rearrange, reduce and multiply tiles.
+
+use super::context::{self, At, Handle};
+use super::convert::{IntoScalar, Operand};
+use super::handle::{Scalar, Tile};
+use super::index::{Part, RefIndex};
+use crate::diag::Code;
+use crate::ir::ops::{DotOp, ReduceKind, ReduceOp, ShapeOp};
+use crate::ir::{DType, Element, Num, Op, Shape};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+/// The index along `axis` at each place of a tile of this shape.
+#[track_caller]
+pub fn iota(shape: impl AsRef<[usize]>, axis: usize) -> Tile<i32> {
+    let shape = Shape::from_slice(shape.as_ref());
+    let op = ShapeOp::Iota { dtype: DType::I32, shape, axis };
+    emit(Op::Shape(op), &[], Location::caller())
+}
+
+/// The tiles one after the other along an axis.
+#[track_caller]
+pub fn concat<T: Element>(tiles: &[Tile<T>], axis: usize) -> Tile<T> {
+    let handles: SmallVec<[Handle; 8]> = tiles.iter().map(|tile| tile.handle).collect();
+    emit(Op::Shape(ShapeOp::Concat { axis }), &handles, Location::caller())
+}
+
+/// The matrix product `[m, k] x [k, n] -> [m, n]`: in `f32` for floats, in `i32` for integers.
+#[track_caller]
+pub fn dot<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
+    emit(Op::Dot(DotOp::default()), &[a.handle, b.handle], Location::caller())
+}
+
+/// The matrix product with the second operand transposed: `[m, k] x [n, k] -> [m, n]`.
+#[track_caller]
+pub fn dot_t<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
+    let op = DotOp { transpose_rhs: true, ..DotOp::default() };
+    emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
+}
+
+/// The matrix product with either operand transposed, at a precision of choice:
+/// `dot_with(a, b, DotOp { precision: Precision::Highest, ..DotOp::default() })`.
+#[track_caller]
+pub fn dot_with<T: Num>(a: Tile<T>, b: Tile<T>, op: DotOp) -> Tile<T::Acc> {
+    emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
+}
+
+fn emit<T>(op: Op, operands: &[Handle], at: At) -> Tile<T> {
+    Tile::new(context::make(|t| t.emit(op, operands, at)))
+}
+
+impl<T: Element> Tile<T> {
+    /// The matrix transposed: its last two axes change places.
+    #[track_caller]
+    pub fn transpose(self) -> Tile<T> {
+        let rank = self.rank();
+        let mut order: SmallVec<[usize; 4]> = (0..rank).collect();
+        if rank >= 2 {
+            order.swap(rank - 1, rank - 2);
+        }
+        self.permute_at(&order, Location::caller())
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `order[i]` of the tile.
+    #[track_caller]
+    pub fn permute(self, order: impl AsRef<[usize]>) -> Tile<T> {
+        self.permute_at(order.as_ref(), Location::caller())
+    }
+
+    fn permute_at(self, order: &[usize], at: At) -> Tile<T> {
+        let op = ShapeOp::Transpose(SmallVec::from_slice(order));
+        emit(Op::Shape(op), &[self.handle], at)
+    }
+
+    /// The same elements in row-major order under another shape.
+    #[track_caller]
+    pub fn reshape(self, shape: impl AsRef<[usize]>) -> Tile<T> {
+        let op = ShapeOp::Reshape(Shape::from_slice(shape.as_ref()));
+        emit(Op::Shape(op), &[self.handle], Location::caller())
+    }
+
+    /// Axes of size 1 repeated to this shape.
+    #[track_caller]
+    pub fn broadcast_to(self, shape: impl AsRef<[usize]>) -> Tile<T> {
+        let shape = Shape::from_slice(shape.as_ref());
+        if self.shape() == shape {
+            return self;
+        }
+        emit(Op::Shape(ShapeOp::Broadcast(shape)), &[self.handle], Location::caller())
+    }
+
+    /// Rotates along an axis: element `i` lands at `(i + shift) mod size`.
+    #[track_caller]
+    pub fn roll(self, shift: impl IntoScalar<i32>, axis: usize) -> Tile<T> {
+        let at = Location::caller();
+        let shift = shift.operand();
+        Tile::new(context::make(|t| {
+            let (Some(tile), Some(shift)) =
+                (t.operand(self.handle, at), t.value(shift, DType::I32, at))
+            else {
+                return Handle::POISON;
+            };
+            match t.push(Op::Shape(ShapeOp::Roll { axis }), &[tile, shift], at) {
+                Some(value) => t.handle(value),
+                None => Handle::POISON,
+            }
+        }))
+    }
+
+    /// A part with bounds known while tracing: `x.slice((0..8, ..))`. A single index drops its
+    /// axis.
+    #[track_caller]
+    pub fn slice(self, index: impl RefIndex) -> Tile<T> {
+        let at = Location::caller();
+        let parts = index.parts();
+        let from = self.shape();
+        let sliced = Tile::new(context::make(|t| {
+            let Some(dims) = t.resolve(&parts, &from, at) else { return Handle::POISON };
+            let mut op = (Shape::new(), Shape::new(), Shape::new());
+            for dim in &dims {
+                let Part::Static { start, size, stride, .. } = dim.part else {
+                    t.error_with_help(
+                        Code::IR_INDEX,
+                        "a tile is sliced with bounds known while tracing",
+                        "take the part from the reference, `x[(ds(start, n), ..)]`, or `roll` the tile",
+                        at,
+                    );
+                    return Handle::POISON;
+                };
+                op.0.push(start);
+                op.1.push(size);
+                op.2.push(stride);
+            }
+            let op = ShapeOp::Slice { starts: op.0, sizes: op.1, strides: op.2 };
+            t.emit(Op::Shape(op), &[self.handle], at)
+        }));
+        let kept = context::with(|t| {
+            t.resolve(&parts, &from, at).map(|dims| {
+                let kept = dims.iter().filter(|dim| dim.keep);
+                kept.map(|dim| dim.size()).collect::<Shape>()
+            })
+        });
+        match kept.flatten() {
+            Some(kept) if kept.len() != from.len() => {
+                emit(Op::Shape(ShapeOp::Reshape(kept)), &[sliced.handle], at)
+            }
+            _ => sliced,
+        }
+    }
+}
+
+macro_rules! reductions {
+    ($($kind:ident $result:ty, $by_axis:ident $by_row:ident $what:literal;)*) => {
+        impl<T: Num> Tile<T> {$(
+            #[doc = concat!($what, " along an axis, which stays with size 1.")]
+            #[track_caller]
+            pub fn $by_axis(self, axis: usize) -> Tile<$result> {
+                let op = ReduceOp { kind: ReduceKind::$kind, axis };
+                emit(Op::Reduce(op), &[self.handle], Location::caller())
+            }
+
+            #[doc = concat!($what, " of each row: along the last axis, which stays with size 1.")]
+            #[track_caller]
+            pub fn $by_row(self) -> Tile<$result> {
+                let op = ReduceOp { kind: ReduceKind::$kind, axis: self.rank().saturating_sub(1) };
+                emit(Op::Reduce(op), &[self.handle], Location::caller())
+            }
+        )*}
+    };
+}
+reductions! {
+    Sum T, reduce_sum row_sum "The sum";
+    Max T, reduce_max row_max "The largest element, NaN if any is NaN,";
+    Min T, reduce_min row_min "The smallest element, NaN if any is NaN,";
+    ArgMax i32, reduce_argmax row_argmax "The index of the first largest element";
+    ArgMin i32, reduce_argmin row_argmin "The index of the first smallest element";
+}
+
+/// Prints a message and a tile or scalar while the kernel runs.
+#[track_caller]
+pub fn device_print(message: &str, value: impl Printed) {
+    let at = Location::caller();
+    let handle = value.printed();
+    context::with(|t| {
+        if let Some(value) = t.operand(handle, at) {
+            let op = crate::ir::ops::DebugOp::Print { message: message.to_owned() };
+            t.push_all(Op::Debug(op), &[value], &[], at);
+        }
+    });
+}
+
+/// Stops the kernel with a message if the condition is false while it runs.
+#[track_caller]
+pub fn device_assert(condition: Scalar<bool>, message: &str) {
+    let at = Location::caller();
+    context::with(|t| {
+        if let Some(value) = t.value(Operand::Handle(condition.handle), DType::Bool, at) {
+            let op = crate::ir::ops::DebugOp::Assert { message: message.to_owned() };
+            t.push_all(Op::Debug(op), &[value], &[], at);
+        }
+    });
+}
+
+/// What [`device_print`] prints: a tile or a scalar.
+pub trait Printed {
+    /// Its value.
+    #[doc(hidden)]
+    fn printed(self) -> Handle;
+}
+
+impl<T: Element> Printed for Tile<T> {
+    fn printed(self) -> Handle {
+        self.handle
+    }
+}
+
+impl<T: Element> Printed for Scalar<T> {
+    fn printed(self) -> Handle {
+        self.handle
+    }
+}
