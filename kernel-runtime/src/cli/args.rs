@@ -20,8 +20,12 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// List the kernels and their specs.
     List(ListArgs),
+    /// Compile kernels with the real TPU compiler: status, estimated cycles, what limits them.
+    Check(CheckArgs),
     /// Run a kernel on the CPU and compare it with its reference.
     Run(RunArgs),
+    /// Compare the estimated cycles of kernels with XLA's for the same math.
+    Bench(BenchArgs),
     /// Show a kernel in one of its forms.
     Show(ShowArgs),
     /// Explain a diagnostic code.
@@ -32,6 +36,21 @@ pub(crate) enum Command {
 pub(crate) struct ListArgs {
     /// Kernels, or single specs as KERNEL/SPEC; all if none is given.
     pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// Kernels, or single specs as KERNEL/SPEC; all if none is given.
+    pub(crate) names: Vec<String>,
+    /// Only specs of this name.
+    #[arg(long)]
+    pub(crate) spec: Option<String>,
+    /// TPU generations, with commas between; all if none is given.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) target: Vec<String>,
+    /// Also print warnings, and what each Rust line costs.
+    #[arg(long, visible_alias = "lines")]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +94,28 @@ impl Backend {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct BenchArgs {
+    /// Kernels, or single specs as KERNEL/SPEC; all if none is given.
+    pub(crate) names: Vec<String>,
+    /// Only specs of this name.
+    #[arg(long)]
+    pub(crate) spec: Option<String>,
+    /// What to compare with.
+    #[arg(long, value_enum, default_value_t = Against::Xla)]
+    pub(crate) against: Against,
+    /// TPU generations, with commas between.
+    #[arg(long, value_delimiter = ',', default_value = "v5e")]
+    pub(crate) target: Vec<String>,
+}
+
+/// What kernels are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// XLA's own fusion of the reference math.
+    Xla,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// A kernel, or a single spec as KERNEL/SPEC.
     pub(crate) name: String,
@@ -95,8 +136,12 @@ pub(crate) struct ShowArgs {
 pub(crate) enum Stage {
     /// The tile IR as text.
     Ir,
+    /// The Mosaic module as text.
+    Mosaic,
     /// Plain StableHLO that runs on any PJRT device.
     Stablehlo,
+    /// The StableHLO module that calls the Mosaic kernel: what a TPU is given.
+    Call,
 }
 
 impl Stage {
@@ -104,7 +149,9 @@ impl Stage {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Stage::Ir => "ir",
+            Stage::Mosaic => "mosaic",
             Stage::Stablehlo => "stablehlo",
+            Stage::Call => "call",
         }
     }
 }

@@ -5,6 +5,9 @@
 //! if a kernel failed, 2 if the command line asks for something that does not exist.
 
 mod args;
+mod bench;
+mod check;
+mod compile;
 mod explain;
 mod list;
 mod output;
@@ -13,6 +16,7 @@ mod select;
 mod show;
 mod table;
 
+use crate::aot;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::run::{KernelEntry, registry};
 use clap::Parser;
@@ -22,6 +26,8 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Runs the tool on the process's arguments and standard streams.
+///
+/// Call it first in `main`: started as a worker of [`crate::aot`], the process does its job in here.
 ///
 /// ```no_run
 /// use systole::run::KernelEntry;
@@ -33,6 +39,7 @@ use std::process::ExitCode;
 /// }
 /// ```
 pub fn main(registry: &[KernelEntry]) -> ExitCode {
+    aot::init();
     let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
     let mut output = Output::new(&mut out, &mut err);
     output.set_color(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
@@ -92,7 +99,9 @@ fn dispatch(
     registry::validate(registry).map_err(Failure::Failed)?;
     match command {
         args::Command::List(args) => list::run(registry, args, output),
+        args::Command::Check(args) => check::run(registry, args, output),
         args::Command::Run(args) => run::run(registry, args, output),
+        args::Command::Bench(args) => bench::run(registry, args, output),
         args::Command::Show(args) => show::run(registry, args, output),
         args::Command::Explain(args) => explain::run(args, output),
     }

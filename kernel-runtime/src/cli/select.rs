@@ -3,11 +3,19 @@
 use super::Failure;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::run::{KernelEntry, Spec};
+use crate::target::Target;
 
 /// A spec with the kernel it belongs to.
 pub(crate) struct Selected<'a> {
     pub(crate) entry: &'a KernelEntry,
     pub(crate) spec: Spec,
+}
+
+impl Selected<'_> {
+    /// `KERNEL/SPEC`, as it may be typed.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.entry.name, self.spec.name())
+    }
 }
 
 /// The specs that the names select, in registry order: a name is `KERNEL` or `KERNEL/SPEC`, and
@@ -95,6 +103,29 @@ fn unknown_spec_anywhere(registry: &[KernelEntry], name: &str) -> Diagnostic {
     let names: Vec<&str> = specs.iter().map(Spec::name).collect();
     Diagnostic::error(Code::CLI_UNKNOWN_SPEC, format!("no kernel has a spec `{name}`"))
         .help(suggestion(name, &names, "specs"))
+}
+
+/// The TPU generations of these names, oldest first; all of them if no name is given.
+pub(crate) fn select_targets(names: &[String]) -> Result<Vec<&'static Target>, Failure> {
+    if names.is_empty() {
+        return Ok(Target::TPUS.to_vec());
+    }
+    let wanted = names.iter().map(|name| tpu(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Target::TPUS.iter().copied().filter(|target| wanted.contains(target)).collect())
+}
+
+/// The TPU generation of a name.
+pub(crate) fn tpu(name: &str) -> Result<&'static Target, Failure> {
+    let target = Target::parse(name).map_err(Failure::usage)?;
+    if target.is_tpu() {
+        return Ok(target);
+    }
+    let names: Vec<&str> = Target::TPUS.iter().map(|target| target.name).collect();
+    let message = format!("`{name}` is no TPU, and libtpu compiles for nothing else");
+    Err(Failure::usage(
+        Diagnostic::error(Code::CLI_NO_TPU, message)
+            .help(format!("targets are {}", names.join(", "))),
+    ))
 }
 
 /// `did you mean ..?`, or the list of what there is.

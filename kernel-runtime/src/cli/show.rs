@@ -1,13 +1,14 @@
 //! `show`: a kernel in one of its forms.
 
 use super::args::{ShowArgs, Stage};
+use super::compile::{mosaic_call, mosaic_text, require_mlir};
 use super::output::Output;
-use super::select::select_one;
+use super::select::{select_one, tpu};
 use super::{Failure, Verdict};
 use crate::back::stablehlo;
 use crate::diag::Diagnostics;
 use crate::run::KernelEntry;
-use crate::target::{GENERIC, Target};
+use crate::target::{GENERIC, Target, V5E};
 use crate::valid::{self, Valid};
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ pub(crate) fn run(
 ) -> Result<Verdict, Failure> {
     let selected = select_one(registry, &args.name, args.spec.as_deref())?;
     let target = target(args)?;
+    if matches!(args.stage, Stage::Mosaic | Stage::Call) {
+        require_mlir(&format!("show --stage {}", args.stage.name()))?;
+    }
     let kernel = selected.spec.kernel(target).map_err(Failure::Failed)?;
     let text = match args.stage {
         // What is wrong with a kernel is often seen best in its IR, so that need not be valid.
@@ -51,15 +55,19 @@ pub(crate) fn run(
 }
 
 fn target(args: &ShowArgs) -> Result<&'static Target, Failure> {
-    match &args.target {
-        Some(name) => Target::parse(name).map_err(Failure::usage),
-        None => Ok(&GENERIC),
+    match (&args.target, args.stage) {
+        (Some(name), Stage::Mosaic | Stage::Call) => tpu(name),
+        (Some(name), Stage::Ir | Stage::Stablehlo) => Target::parse(name).map_err(Failure::usage),
+        (None, Stage::Mosaic | Stage::Call) => Ok(&V5E),
+        (None, Stage::Ir | Stage::Stablehlo) => Ok(&GENERIC),
     }
 }
 
 fn lower(valid: &Valid, stage: Stage) -> Result<String, Diagnostics> {
     match stage {
         Stage::Ir => Ok(valid.kernel().to_string()),
+        Stage::Mosaic => mosaic_text(valid),
+        Stage::Call => mosaic_call(valid),
         Stage::Stablehlo => stablehlo::lower(valid, &stablehlo::Options::default()),
     }
 }

@@ -126,6 +126,8 @@ codes! {
     // cli: what the command line asks for.
     CLI_UNKNOWN_KERNEL = "cli::unknown_kernel": "The registry has no kernel of this name. `list` shows all kernels and their specs.";
     CLI_UNKNOWN_SPEC = "cli::unknown_spec": "The kernel has no spec of this name. A spec's name says shape, element type and options, such as `bf16_1024x1024x1024`; `list KERNEL` shows all.";
+    CLI_NO_TPU = "cli::no_tpu": "The command compiles with libtpu, so its targets are TPU generations. `generic` stands for the interpreter and for StableHLO on any device.";
+    CLI_MISSING_FEATURE = "cli::missing_feature": "This build of the tool was made without the feature `mlir`, which the command needs. Build it with default features; `./x setup` installs LLVM 22.";
     CLI_UNKNOWN_CODE = "cli::unknown_code": "There is no diagnostic code of this name. `explain` without a code lists all.";
     // interp: what the interpreter finds while a kernel runs.
     INTERP_INPUT = "interp::input": "The call does not fit the kernel: too many or too few arrays, or one of another element type or shape than its parameter, or a grid extent that is not positive. Nothing is converted or reshaped silently.";

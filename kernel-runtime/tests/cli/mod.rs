@@ -1,6 +1,8 @@
 //! The command-line tool on a tiny registry, in process. The binary itself is tested in the crate
 //! `systole-kernels`, which builds one.
 
+#[cfg(feature = "mlir")]
+mod compile;
 mod explain;
 mod list;
 mod registry;
@@ -44,6 +46,8 @@ fn usage_mistakes_end_with_2_and_say_what_is_near() {
         (&["list", "zebra"], "kernels: scale"),
         (&["explain", "ir::shap"], "error[cli::unknown_code]"),
         (&["explain", "ir::shap"], "did you mean `ir::shape`?"),
+        (&["check", "scale", "--target", "v9"], "error[target::unknown]"),
+        (&["check", "scale", "--target", "generic"], "error[cli::no_tpu]"),
         (&["lst"], "list"),
         (&["list", "--jsom"], "--json"),
         (&[], "Usage"),
@@ -61,5 +65,20 @@ fn help_and_version_end_with_0_on_standard_output() {
         let ran = kernels(args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
         assert!(!ran.out.is_empty());
+    }
+}
+
+#[cfg(not(feature = "mlir"))]
+#[test]
+fn what_needs_mlir_says_so() {
+    for args in [
+        &["show", "scale", "--stage", "mosaic"][..],
+        &["show", "scale", "--stage", "call"],
+        &["check", "scale"],
+        &["bench", "scale"],
+    ] {
+        let ran = kernels(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.out);
+        assert!(ran.err.contains("cli::missing_feature"), "{}", ran.err);
     }
 }

@@ -13,6 +13,7 @@ use systole::run::{KernelEntry, Sampler, Spec, Tolerance};
 pub(super) static KERNELS: &[KernelEntry] = &[
     KernelEntry { name: "scale", doc: "out = 2 * x", specs: scale_specs },
     KernelEntry { name: "wrong", doc: "says 2 * x, computes 3 * x", specs: wrong_specs },
+    KernelEntry { name: "half", doc: "out = 2 * x in f16, which no TPU has", specs: half_specs },
     KernelEntry { name: "broken", doc: "fails while it is traced", specs: broken_specs },
 ];
 
@@ -25,6 +26,10 @@ fn scale_specs() -> Vec<Spec> {
 
 fn wrong_specs() -> Vec<Spec> {
     vec![spec(DType::F32, 16, 3.0)]
+}
+
+fn half_specs() -> Vec<Spec> {
+    vec![spec(DType::F16, 16, 2.0)]
 }
 
 fn broken_specs() -> Vec<Spec> {

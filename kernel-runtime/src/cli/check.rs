@@ -1,0 +1,220 @@
+//! `check`: compiles kernels with libtpu and tells what they cost.
+
+use super::args::CheckArgs;
+use super::compile::{Status, compile, lower, require_mlir};
+use super::output::Output;
+use super::select::{Selected, select, select_targets};
+use super::table::{Align, Table, bytes, grouped, or_dash};
+use super::{Failure, Verdict};
+use crate::aot::{Bound, LineCost, Report};
+use crate::diag::Diagnostics;
+use crate::run::KernelEntry;
+use crate::target::Target;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Row {
+    kernel: &'static str,
+    spec: String,
+    target: &'static str,
+    status: Status,
+    cycles: Option<u64>,
+    cycles_note: Option<String>,
+    time_us: Option<f64>,
+    bound: Option<Bound>,
+    mxu_utilization: Option<f64>,
+    vmem_bytes: Option<u64>,
+    hbm_bytes: Option<u64>,
+    code_bytes: Option<u64>,
+    compile_ms: Option<u64>,
+    diagnostics: Diagnostics,
+    #[serde(skip)]
+    terms_us: Option<(f64, f64)>,
+    #[serde(skip)]
+    lines: Vec<LineCost>,
+}
+
+pub(crate) fn run(
+    registry: &[KernelEntry],
+    args: &CheckArgs,
+    output: &mut Output<'_>,
+) -> Result<Verdict, Failure> {
+    let selected = select(registry, &args.names, args.spec.as_deref())?;
+    let targets = select_targets(&args.target)?;
+    require_mlir("check")?;
+    let rows = check_all(&selected, &targets)?;
+    if output.json() {
+        output.value(&rows);
+    } else {
+        print(&rows, args.verbose, output);
+    }
+    Ok(Verdict::from_ok(rows.iter().all(|row| row.status != Status::Error)))
+}
+
+fn check_all(selected: &[Selected<'_>], targets: &[&'static Target]) -> Result<Vec<Row>, Failure> {
+    let (mut rows, mut requests, mut row_of_request) = (Vec::new(), Vec::new(), Vec::new());
+    for selected in selected {
+        for &target in targets {
+            let mut row = Row::new(selected, target);
+            match lower(selected, target) {
+                Ok(lowered) => {
+                    row.diagnostics = lowered.warnings;
+                    row_of_request.push(rows.len());
+                    requests.push(lowered.request);
+                }
+                Err((status, diagnostics)) => {
+                    row.status = status;
+                    row.diagnostics = diagnostics;
+                }
+            }
+            rows.push(row);
+        }
+    }
+    for (report, row) in compile(&requests, "checking")?.into_iter().zip(row_of_request) {
+        rows[row].fill(report);
+    }
+    Ok(rows)
+}
+
+impl Row {
+    fn new(selected: &Selected<'_>, target: &'static Target) -> Row {
+        Row {
+            kernel: selected.entry.name,
+            spec: selected.spec.name().to_owned(),
+            target: target.name,
+            status: Status::Ok,
+            cycles: None,
+            cycles_note: None,
+            time_us: None,
+            bound: None,
+            mxu_utilization: None,
+            vmem_bytes: None,
+            hbm_bytes: None,
+            code_bytes: None,
+            compile_ms: None,
+            diagnostics: Diagnostics::default(),
+            terms_us: None,
+            lines: Vec::new(),
+        }
+    }
+
+    fn fill(&mut self, report: Report) {
+        self.status = if report.is_ok() { Status::Ok } else { Status::Error };
+        self.bound = report.bound();
+        self.code_bytes = report.code_bytes();
+        self.diagnostics.0.extend(report.diagnostics());
+        self.cycles = report.cycles;
+        self.time_us = report.time_us;
+        self.terms_us = report.compute_us.zip(report.hbm_us);
+        self.mxu_utilization = report.occupancy.map(|busy| busy.mxu);
+        self.vmem_bytes = report.vmem_bytes;
+        self.hbm_bytes = report.hbm_bytes;
+        self.compile_ms = Some(report.compile_ms);
+        self.cycles_note = report.cycles_note;
+        self.lines = report.lines;
+    }
+}
+
+fn print(rows: &[Row], verbose: bool, output: &mut Output<'_>) {
+    let mut table = Table::new(&[
+        ("kernel", Align::Left),
+        ("spec", Align::Left),
+        ("target", Align::Left),
+        ("status", Align::Left),
+        ("cycles", Align::Right),
+        ("cycles us", Align::Right),
+        ("HBM us", Align::Right),
+        ("bound", Align::Left),
+        ("MXU", Align::Right),
+        ("VMEM", Align::Right),
+        ("HBM", Align::Right),
+        ("code", Align::Right),
+        ("compile ms", Align::Right),
+    ]);
+    for row in rows {
+        let us = |us: f64| format!("{us:.2}");
+        table.row(vec![
+            row.kernel.into(),
+            row.spec.clone(),
+            row.target.into(),
+            row.status.name().into(),
+            or_dash(row.cycles, grouped),
+            or_dash(row.terms_us, |(cycles, _)| us(cycles)),
+            or_dash(row.terms_us, |(_, hbm)| us(hbm)),
+            or_dash(row.bound, |bound| name(bound).into()),
+            or_dash(row.mxu_utilization, |busy| format!("{:.0}%", busy * 100.0)),
+            or_dash(row.vmem_bytes, bytes),
+            or_dash(row.hbm_bytes, bytes),
+            or_dash(row.code_bytes, bytes),
+            or_dash(row.compile_ms, grouped),
+        ]);
+    }
+    output.table(&table);
+    output.text(
+        "cycles: libtpu's static model, no measurement; time is the larger of cycles/clock and \
+         HBM bytes/bandwidth",
+    );
+    print_notes(rows, output);
+    for row in rows {
+        if verbose && !row.lines.is_empty() {
+            output.text(&format!("\n{}/{} on {}, by line:", row.kernel, row.spec, row.target));
+            output.table(&lines(row));
+        }
+        if verbose || row.status != Status::Ok {
+            print_diagnostics(row, output);
+        }
+    }
+}
+
+/// Each note once, with the targets it holds for.
+fn print_notes(rows: &[Row], output: &mut Output<'_>) {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(note) = row.cycles_note.as_deref() else { continue };
+        match notes.iter_mut().find(|(known, _)| *known == note) {
+            Some((_, targets)) if targets.contains(&row.target) => {}
+            Some((_, targets)) => targets.push(row.target),
+            None => notes.push((note, vec![row.target])),
+        }
+    }
+    for (note, targets) in notes {
+        output.text(&format!("{}: {note}", targets.join(", ")));
+    }
+}
+
+fn print_diagnostics(row: &Row, output: &mut Output<'_>) {
+    if row.diagnostics.is_empty() {
+        return;
+    }
+    output.error_text(&format!("\n{}/{} on {}:", row.kernel, row.spec, row.target));
+    output.diagnostics(&row.diagnostics);
+}
+
+fn name(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Mxu => "mxu",
+        Bound::Vpu => "vpu",
+        Bound::Hbm => "hbm",
+        Bound::Latency => "latency",
+    }
+}
+
+fn lines(row: &Row) -> Table {
+    let mut table = Table::new(&[
+        ("cycles", Align::Right),
+        ("part", Align::Right),
+        ("line", Align::Left),
+        ("called from", Align::Left),
+    ]);
+    for line in &row.lines {
+        let part = line.cycles as f64 / row.cycles.unwrap_or_default().max(1) as f64;
+        let mut places = line.places.iter().map(|place| format!("{}:{}", place.file, place.line));
+        table.row(vec![
+            grouped(line.cycles),
+            format!("{:.1}%", part * 100.0),
+            places.next().unwrap_or_default(),
+            places.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,58 @@
+//! `check` and `bench` compile with libtpu; a missing libtpu fails these tests.
+
+use super::{Ran, kernels};
+use serde_json::Value;
+
+fn compiling(args: &[&str]) -> Ran {
+    systole::aot::use_worker(env!("CARGO_BIN_EXE_systole-aot-worker"));
+    kernels(args)
+}
+
+fn statuses(rows: &Value) -> Vec<(&str, &str, &str)> {
+    let rows = rows.as_array().expect("an array");
+    let field = |row: usize, name: &str| rows[row][name].as_str().expect("text");
+    (0..rows.len())
+        .map(|row| (field(row, "kernel"), field(row, "target"), field(row, "status")))
+        .collect()
+}
+
+#[test]
+fn check_reports_every_status() {
+    let ran = compiling(&["check", "scale/f32_16x128", "half", "--target", "v4,v5e", "--json"]);
+    // A kernel that a target does not support is no failure.
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(
+        statuses(&ran.json()),
+        [
+            ("scale", "v4", "ok"),
+            ("scale", "v5e", "ok"),
+            ("half", "v4", "unsupported"),
+            ("half", "v5e", "unsupported")
+        ]
+    );
+    let broken = compiling(&["check", "scale/f32_16x128", "broken", "--target", "v5e", "--json"]);
+    assert_eq!(broken.code, 1);
+    let rows = broken.json();
+    assert_eq!(statuses(&rows), [("scale", "v5e", "ok"), ("broken", "v5e", "error")]);
+    assert_eq!(rows[1]["diagnostics"][0]["code"], "ir::shape");
+}
+
+#[test]
+fn check_shows_errors_below_the_table() {
+    let ran = compiling(&["check", "half", "--target", "v5e"]);
+    assert!(ran.out.contains("unsupported"), "{}", ran.out);
+    assert!(ran.err.contains("half/f16_16x128 on v5e:"), "{}", ran.err);
+    assert!(ran.err.contains("valid::unsupported_dtype"), "{}", ran.err);
+}
+
+#[test]
+fn bench_says_why_there_is_nothing_to_compare() {
+    let ran = compiling(&["bench", "half", "scale/f32_16x128", "--target", "v4", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let rows = ran.json();
+    let note = |row: usize| rows[row]["note"].as_str().unwrap_or_default().to_owned();
+    assert!(note(0).contains("no cycle model") && rows[0]["ratio"].is_null(), "{rows}");
+    assert!(note(1).starts_with("unsupported: "), "{rows}");
+    let failed = compiling(&["bench", "broken"]);
+    assert!(failed.code == 1 && failed.err.contains("this kernel is broken"), "{}", failed.err);
+}
