@@ -346,4 +346,16 @@ Length to end: 3, %99 = snop
         assert_eq!((dma_cycles, spill_cycles, other_cycles), (40, 17, 3));
         assert_eq!(executed.into_lines()[0].cycles, 10 + 30);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn reads_any_dump(lines in proptest::collection::vec(
+            r#"(  %[a-z0-9_]{0,4} = |Length to end: [0-9]{0,3}, ?|0x1)?(vld|dma\.x_hbm|sst|sld|smov\.u32|vadd|scalar_select)?[ (%a-z0-9,\]\["=*/é]{0,30}(loc\("k\.rs":1:2\))?"#,
+            0..12,
+        )) {
+            let text = lines.join("\n");
+            let mut executed = Executed::read(text.as_bytes()).unwrap();
+            executed.read_critical_path(text.as_bytes()).unwrap();
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::target::{Chip, Target};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One program to compile for one target.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub struct Options {
     pub flags: Vec<(String, String)>,
     /// Process-wide flags of libtpu; an unknown one makes libtpu exit.
     pub init_flags: Vec<String>,
-    /// When to kill a worker.
+    /// When to kill a worker. A program that the profiler cannot model takes several workers.
     pub time_limit: Duration,
     /// Where results are kept; `None` for no cache.
     pub cache: Option<PathBuf>,
@@ -301,8 +301,10 @@ impl Attempts<'_> {
                 && missing.len() == 1;
             if is_single { Vec::new() } else { missing }
         });
+        let start = Instant::now();
         for program in missing.unwrap_or_default().iter().take(MAX_SINGLE_PROFILES) {
-            if program.contains(' ') {
+            // With a space it is a remark on a program, not a name.
+            if program.contains(' ') || start.elapsed() > self.request.options.time_limit {
                 continue;
             }
             let single = Scratch::new(keep)?;
@@ -340,6 +342,10 @@ impl Attempts<'_> {
             report.cycles_note = Some("libtpu did not return the optimised program".to_owned());
         } else if let Some(reason) = abort {
             notes.push(format!("the profiler aborted ({reason})"));
+        }
+        if report.cycles.is_some() && self.chip.n_cores > 1 {
+            let n = self.chip.n_cores;
+            notes.push(format!("figures of one core: `parallel` grid axes are split over {n}"));
         }
         notes.extend(report.cycles_note.take());
         report.cycles_note = (!notes.is_empty()).then(|| notes.join("; "));

@@ -86,8 +86,8 @@ fn quoted_chain(text: &str) -> Option<(Vec<Place>, &str)> {
 /// `file.rs` before a colon and `1:2...` behind it.
 fn bare_place<'a>(before: &str, after: &'a str) -> Option<(Vec<Place>, &'a str)> {
     let (line, column, tail) = line_and_column(after)?;
-    let start = before.rfind(|c: char| c.is_whitespace() || "('\"`,;:".contains(c));
-    let file = &before[start.map_or(0, |at| at + 1)..];
+    let is_outside = |c: char| c.is_whitespace() || "('\"`,;:".contains(c);
+    let file = before.rsplit(is_outside).next()?;
     let place = Place { file: file.to_owned(), line, column };
     (file.len() > 3 && file.ends_with(".rs")).then(|| (vec![place], tail))
 }
@@ -140,5 +140,14 @@ mod tests {
         assert!(shown(r#"loc("-":41:5) xla.cc:7] 10:20:30 loc(unknown) "x":y:z"#).is_empty());
         assert!(shown("").is_empty());
         assert!(shown("\"\":1:1 é:1:2").is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn reads_any_text(text in r#"([a-z>: "\n\u{a0}é()]|\.rs|[0-9]|:1:2){0,60}"#) {
+            for place in places_in(&text) {
+                assert!(!place.file.is_empty());
+            }
+        }
     }
 }

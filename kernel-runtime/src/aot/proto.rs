@@ -88,4 +88,14 @@ mod tests {
         assert_eq!(all[2], (3, Field::Int(1)));
         assert_eq!(all[3].1.ints(), [3, 4]);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn reads_any_bytes(bytes: Vec<u8>) {
+            for (_, field) in fields(&bytes) {
+                let _all = (field.ints(), field.text(), field.int());
+            }
+            let _module = super::super::hlo::Module::parse("hlo", &bytes);
+        }
+    }
 }
