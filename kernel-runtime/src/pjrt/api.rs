@@ -1,5 +1,6 @@
 //! One loaded plugin: its function table, and the single place where table entries are called.
 use super::error::{Code, Error, Result};
+use super::sys::ffi::ExtensionBase;
 use super::sys::{self, Call};
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -77,6 +78,21 @@ impl Api {
         // SAFETY: the table lives as long as the process.
         let head = unsafe { self.header.as_ref() };
         (head.major, head.minor)
+    }
+
+    /// The extension of this type, if the plugin has it.
+    pub(crate) fn extension(&self, kind: u32) -> Option<NonNull<ExtensionBase>> {
+        // SAFETY: the table and its extension list live as long as the process.
+        let mut node = unsafe { self.header.as_ref() }.extension_start;
+        while let Some(extension) = NonNull::new(node) {
+            // SAFETY: nodes of the list are valid and constant.
+            let base = unsafe { extension.as_ref() };
+            if base.kind == kind {
+                return Some(extension);
+            }
+            node = base.next;
+        }
+        None
     }
 
     /// The table entry, or an error when the plugin is older than the entry.

@@ -90,6 +90,30 @@ impl ElementType {
         self.bits().div_ceil(8)
     }
 
+    /// The type with this number of XLA's `PrimitiveType`, which the FFI uses.
+    pub(crate) fn from_xla(raw: u32) -> Option<Self> {
+        Some(match raw {
+            1..=12 => return Self::from_raw(raw),
+            15 => Self::C64,
+            16 => Self::Bf16,
+            18 => Self::C128,
+            19 => Self::F8E5M2,
+            20 => Self::F8E4M3Fn,
+            21 => Self::S4,
+            22 => Self::U4,
+            23 => Self::F8E4M3B11Fnuz,
+            24 => Self::F8E5M2Fnuz,
+            25 => Self::F8E4M3Fnuz,
+            26 => Self::S2,
+            27 => Self::U2,
+            28 => Self::F8E4M3,
+            29 => Self::F8E3M4,
+            32 => Self::F4E2M1Fn,
+            33 => Self::F8E8M0Fnu,
+            _ => return None,
+        })
+    }
+
     pub(crate) fn from_raw(raw: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|ty| *ty as u32 == raw)
     }

@@ -1,5 +1,6 @@
 //! PJRT against both CPU plugins. A missing plugin fails the tests with the command that gets it.
 mod execute;
+mod host_call;
 mod load;
 mod several_devices;
 

@@ -5,6 +5,7 @@
 //! zero-filled struct of ours is right for every plugin in that range
 //! (`tests/pjrt/abi.rs` pins the offsets).
 mod calls;
+pub(crate) mod ffi;
 
 pub(crate) use calls::*;
 use std::ffi::{c_char, c_void};
@@ -47,7 +48,7 @@ pub(crate) struct ApiHeader {
     /// Bytes of the table that the plugin filled: slots beyond it do not exist.
     pub(crate) struct_size: usize,
     /// First node of the list of extensions, or null.
-    pub(crate) extension_start: *mut c_void,
+    pub(crate) extension_start: *mut ffi::ExtensionBase,
     version_struct_size: usize,
     version_extension_start: *mut c_void,
     /// Major version of the API.
@@ -144,6 +145,9 @@ pub(crate) struct TiledLayout {
     /// 0 means tiled.
     pub(crate) kind: u32,
 }
+
+/// `INTERNAL` among the status codes, which the FFI shares with PJRT.
+pub(crate) const CODE_INTERNAL: u32 = 13;
 
 /// `PJRT_HostBufferSemantics`: the plugin copies before the call returns.
 pub(crate) const HOST_IMMUTABLE_ONLY_DURING_CALL: u32 = 0;
