@@ -1,6 +1,6 @@
 //! The budgets of vector and scalar memory.
 
-use super::{Context, mib};
+use super::{Context, affine, mib};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ty::Sizes;
 use crate::ir::{DType, Kernel, LocId, MemorySpace, Param, Shape};
@@ -128,7 +128,8 @@ fn check_buffering(context: &mut Context<'_>, target: &Target) {
 
 fn check_smem(context: &mut Context<'_>, target: &Target, chip: &Chip) {
     let kernel = context.kernel;
-    let params = kernel.params.iter().map(|p| (p.space, p.window_shape(), n_buffers(p)));
+    let params =
+        kernel.params.iter().map(|p| (p.space, p.window_shape(), n_buffers_kept(kernel, p)));
     let scratch = kernel.scratch.iter().map(|s| (s.space, s.shape.clone(), 1));
     let bytes = params
         .chain(scratch)
@@ -149,14 +150,26 @@ fn check_smem(context: &mut Context<'_>, target: &Target, chip: &Chip) {
     }
 }
 
-/// How many buffers the pipeline keeps of a parameter's block: one for a block of the whole
-/// array, which is fetched once, else what the window says; 1 without a window.
+/// How many buffers the pipeline is asked to keep of a parameter's block: one for a block of the
+/// whole array, which is fetched once, else what the window says; 1 without a window.
 pub fn n_buffers(param: &Param) -> usize {
     match &param.window {
         Some(_) if param.window_shape() == param.array_shape() => 1,
         Some(window) => window.buffering.n_buffers(),
         None => 1,
     }
+}
+
+/// How many buffers of a parameter's block there are. A block that is the same at every step has
+/// one; a parameter that is updated in place is read through one window and written through
+/// another.
+fn n_buffers_kept(kernel: &Kernel, param: &Param) -> usize {
+    // libtpu 0.0.51 keeps one buffer of a block whose index map is constant.
+    let changes = affine::block_indices(kernel, param).is_none_or(|indices| {
+        (0..kernel.grid.len()).any(|axis| affine::depends_on(&indices, kernel, axis))
+    });
+    let n_windows = usize::from(param.kind.is_input()) + usize::from(param.kind.is_output());
+    n_windows * if changes { n_buffers(param) } else { 1 }
 }
 
 /// The bytes that an array of this type and shape takes in VMEM: its last axis is padded to whole
@@ -173,9 +186,7 @@ pub fn padded_bytes(chip: &Chip, dtype: DType, shape: &[usize]) -> u64 {
             (&[][..], 1, round(*size, tile))
         }
         [leading @ .., rows, lanes] => {
-            // From generation 7 on packed rows are tiled by whole registers.
-            let most = if chip.generation >= 7 { chip.sublanes * packing } else { chip.sublanes };
-            let tile = rows.next_power_of_two().clamp(packing, most.max(packing));
+            let tile = rows.next_power_of_two().clamp(packing, chip.sublanes);
             (leading, round(*rows, tile), round(*lanes, chip.lanes))
         }
     };
@@ -191,7 +202,7 @@ fn estimate(kernel: &Kernel, chip: &Chip) -> VmemEstimate {
         .params
         .iter()
         .filter(|param| param.window.is_some() && param.space == MemorySpace::Vmem)
-        .map(|p| (&p.name, p.dtype, p.window_shape(), n_buffers(p)));
+        .map(|p| (&p.name, p.dtype, p.window_shape(), n_buffers_kept(kernel, p)));
     let scratch = kernel
         .scratch
         .iter()
