@@ -77,7 +77,7 @@ codes! {
     VALID_PARAM_ORDER = "valid::param_order": "Prefetched parameters come first, since the call takes them before all others.";
     VALID_WINDOW = "valid::window": "A parameter's block does not fit it: number of axes, memory space, buffers, or parts. A parameter in VMEM has a block; one without a block stays in HBM or SMEM.";
     VALID_INDEX_MAP = "valid::index_map": "An index map gives one `i32` per axis of the array, from the grid indices and prefetched tables, by scalar arithmetic alone: it runs ahead of the step it serves.";
-    VALID_RANK_ZERO = "valid::rank_zero": "Arrays, blocks and scratch have at least one axis. A single number is an array of shape [1].";
+    VALID_RANK_ZERO = "valid::rank_zero": "Arrays, blocks and scratch have at least one axis. A single number is an array of shape `[1]`.";
     VALID_EMPTY = "valid::empty": "Arrays, blocks and scratch have at least one element. Handle the empty case before the kernel is called: there is nothing for it to do.";
     VALID_EMPTY_GRID = "valid::empty_grid": "A grid axis of zero steps means that the kernel never runs, and its outputs would stay undefined.";
     VALID_GRID_OVERFLOW = "valid::grid_overflow": "Grid steps are counted in 32 bits. Larger blocks make fewer steps, which is faster too.";

@@ -6,7 +6,7 @@
 //! * [`tensor_file`]: arrays in safetensors files.
 //! * [`device`]: kernels on a PJRT device, such as XLA on the CPU.
 //! * [`call`](mod@call): kernels on host arrays.
-//! * [`compare`]: distance in ULP between a result and its reference.
+//! * [`mod@compare`]: distance in ULP between a result and its reference.
 
 pub mod call;
 pub mod compare;

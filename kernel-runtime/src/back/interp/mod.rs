@@ -15,7 +15,7 @@
 //! in an order drawn from the seed and on several threads; what is computed and reported does not
 //! depend on the number of threads.
 //!
-//! The path of a run: [`plan`] compiles the kernel, `exec` runs its steps with windows placed by
+//! The path of a run: `plan` compiles the kernel, `exec` runs its steps with windows placed by
 //! `window` and ops from `ops`, `outputs` puts the blocks together, `report` collects what is told.
 
 mod exec;

@@ -1,6 +1,6 @@
 //! Element-wise ops: on tiles of one shape, or on scalars.
 //!
-//! Each row of [`elementwise_table`] is one op: its doc, its mnemonic, which element types it
+//! Each row of `elementwise_table` is one op: its doc, its mnemonic, which element types it
 //! takes, its scalar semantics, the domain tests sample from, and by how many ULP a back end may
 //! differ. Everything else (names, type rule, folding, interpreter loops, `Tile` methods,
 //! conformance cases) expands from the table.
