@@ -83,6 +83,7 @@ impl Copy {
     }
 
     /// Copies with a conversion.
+    #[inline(always)]
     pub(super) fn convert<F: std::marker::Copy, T>(
         &self,
         from: &[F],
@@ -117,6 +118,7 @@ impl Copy {
     }
 
     /// Calls `visit` with start, start, number and strides of each innermost row.
+    #[inline(always)]
     pub(super) fn rows(&self, mut visit: impl FnMut(usize, usize, usize, usize, usize)) {
         let Some((&n, outer)) = self.sizes.split_last() else { return };
         let inner = outer.len();

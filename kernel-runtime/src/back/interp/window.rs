@@ -8,6 +8,7 @@ use super::tile::{Data, Held, Poison, PoisonId, Pool, Scalar, Storage, slice_mut
 use crate::diag::{Code, Diagnostic};
 use crate::ir::array::ArrayData;
 use crate::ir::{Array, BlockDim, LocId, MemorySpace, Param, ParamKind, Shape};
+use pulp::Arch;
 use smallvec::SmallVec;
 
 /// The first element of a block, per axis of the array.
@@ -296,9 +297,9 @@ fn read_array(array: &Array, to: &mut Data, copy: &Copy) {
             match array.data() {
                 ArrayData::F32(from) => copy.run(from, to),
                 // Exact, and unlike `to_f32` without a branch for NaN, so that it vectorises.
-                ArrayData::BF16(from) => {
+                ArrayData::BF16(from) => Arch::new().dispatch(|| {
                     copy.convert(from, to, |x| f32::from_bits(u32::from(x.to_bits()) << 16));
-                }
+                }),
                 ArrayData::F16(from) => copy.convert(from, to, half::f16::to_f32),
                 _ => {}
             }

@@ -60,9 +60,9 @@ fn float_dot(
     (lhs, rhs): (&Data, &Data),
 ) -> Arc<Vec<f32>> {
     let mut to = pool.f32s(sizes.m * sizes.n);
-    slice_mut(&mut to).fill(0.0);
     let lhs_parts = parts(pool, op.precision, lhs_dtype, lhs);
     let rhs_parts = parts(pool, op.precision, rhs_dtype, rhs);
+    let mut adds = false;
     PANELS.with_borrow_mut(|panels| {
         // The smallest products first, so that the large ones do not swallow them.
         for (idx, &(x, y)) in passes(op.precision).iter().enumerate().rev() {
@@ -75,7 +75,8 @@ fn float_dot(
                     let small = slice_mut(&mut to).iter_mut();
                     small.for_each(|sum| *sum = if sum.is_nan() { 0.0 } else { *sum });
                 }
-                multiply_f32(sizes, lhs, rhs, slice_mut(&mut to), panels);
+                multiply_f32(sizes, lhs, rhs, (slice_mut(&mut to), adds), panels);
+                adds = true;
             }
         }
     });

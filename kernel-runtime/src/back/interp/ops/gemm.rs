@@ -32,16 +32,25 @@ pub(super) struct Panels {
     rhs: Vec<f32>,
 }
 
-/// Adds the product to `to`.
+/// Room for `n` elements, with undefined contents.
+#[inline(always)]
+fn room(buffer: &mut Vec<f32>, n: usize) -> &mut [f32] {
+    if buffer.len() < n {
+        buffer.resize(n, 0.0);
+    }
+    &mut buffer[..n]
+}
+
+/// Writes the product to `to`, or adds it to what is there.
 pub(super) fn multiply_f32(
     sizes: Sizes,
     lhs: Matrix<'_, f32>,
     rhs: Matrix<'_, f32>,
-    to: &mut [f32],
+    (to, adds): (&mut [f32], bool),
     panels: &mut Panels,
 ) {
     if sizes.m * sizes.k * sizes.n > 0 {
-        Arch::new().dispatch(Multiply { sizes, lhs, rhs, to, panels });
+        Arch::new().dispatch(Multiply { sizes, lhs, rhs, to, adds, panels });
     }
 }
 
@@ -50,6 +59,7 @@ struct Multiply<'a> {
     lhs: Matrix<'a, f32>,
     rhs: Matrix<'a, f32>,
     to: &'a mut [f32],
+    adds: bool,
     panels: &'a mut Panels,
 }
 
@@ -72,30 +82,36 @@ impl Multiply<'_> {
     #[inline(always)]
     fn blocks<S: Simd, const ROWS: usize>(self, simd: S) {
         const K_SLICE: usize = 512;
-        let Multiply { sizes, lhs, rhs, to, panels } = self;
+        let Multiply { sizes, lhs, rhs, to, mut adds, panels } = self;
         let columns = 2 * S::F32_LANES;
         let mut k_start = 0;
         while k_start < sizes.k {
             let k = K_SLICE.min(sizes.k - k_start);
             let slice = Slice { k_start, k };
-            pack_lhs::<ROWS>(sizes, slice, lhs, &mut panels.lhs);
-            pack_rhs(sizes, slice, rhs, columns, &mut panels.rhs);
-            for (q, rhs_panel) in panels.rhs.chunks_exact(columns * k).enumerate() {
+            let lhs_panels = room(&mut panels.lhs, sizes.m.div_ceil(ROWS) * ROWS * k);
+            let rhs_panels = room(&mut panels.rhs, sizes.n.div_ceil(columns) * columns * k);
+            pack_lhs::<ROWS>(sizes, slice, lhs, lhs_panels);
+            pack_rhs(sizes, slice, rhs, columns, rhs_panels);
+            for (q, rhs_panel) in rhs_panels.chunks_exact(columns * k).enumerate() {
                 let (rhs_rows, _) = S::as_simd_f32s(rhs_panel).0.as_chunks::<2>();
                 let width = columns.min(sizes.n - q * columns);
-                for (p, lhs_panel) in panels.lhs.chunks_exact(ROWS * k).enumerate() {
+                for (p, lhs_panel) in lhs_panels.chunks_exact(ROWS * k).enumerate() {
                     let sums = panel::<S, ROWS>(simd, lhs_panel.as_chunks::<ROWS>().0, rhs_rows);
                     let height = ROWS.min(sizes.m - p * ROWS);
                     for (row, sums) in sums.iter().enumerate().take(height) {
                         let start = (p * ROWS + row) * sizes.n + q * columns;
                         let sums: &[f32] = bytemuck::cast_slice(sums);
-                        for (to, &sum) in to[start..start + width].iter_mut().zip(sums) {
-                            *to += sum;
+                        let to = &mut to[start..start + width];
+                        if adds {
+                            to.iter_mut().zip(sums).for_each(|(to, &sum)| *to += sum);
+                        } else {
+                            to.copy_from_slice(&sums[..width]);
                         }
                     }
                 }
             }
             k_start += k;
+            adds = true;
         }
     }
 }
@@ -124,17 +140,16 @@ struct Slice {
     k: usize,
 }
 
-/// Panels of `ROWS` rows, each with the elements of one `k` together, padded with zeros.
+/// Panels of `ROWS` rows, each with the elements of one `k` together. What fills up the last one is
+/// not defined: it only gets into rows of the product that are not kept.
 #[inline(always)]
 fn pack_lhs<const ROWS: usize>(
     sizes: Sizes,
     slice: Slice,
     lhs: Matrix<'_, f32>,
-    panels: &mut Vec<f32>,
+    panels: &mut [f32],
 ) {
     let Slice { k_start, k } = slice;
-    panels.clear();
-    panels.resize(sizes.m.div_ceil(ROWS) * ROWS * k, 0.0);
     for (p, panel) in panels.chunks_exact_mut(ROWS * k).enumerate() {
         let first = p * ROWS;
         let height = ROWS.min(sizes.m - first);
@@ -155,18 +170,11 @@ fn pack_lhs<const ROWS: usize>(
     }
 }
 
-/// Panels of `columns` columns, each with the elements of one `k` together, padded with zeros.
+/// Panels of `columns` columns, each with the elements of one `k` together, filled up like those of
+/// [`pack_lhs`].
 #[inline(always)]
-fn pack_rhs(
-    sizes: Sizes,
-    slice: Slice,
-    rhs: Matrix<'_, f32>,
-    columns: usize,
-    panels: &mut Vec<f32>,
-) {
+fn pack_rhs(sizes: Sizes, slice: Slice, rhs: Matrix<'_, f32>, columns: usize, panels: &mut [f32]) {
     let Slice { k_start, k } = slice;
-    panels.clear();
-    panels.resize(sizes.n.div_ceil(columns) * columns * k, 0.0);
     for (q, panel) in panels.chunks_exact_mut(columns * k).enumerate() {
         let first = q * columns;
         let width = columns.min(sizes.n - first);
