@@ -7,9 +7,13 @@
 //! * [`device`]: kernels on a PJRT device, such as XLA on the CPU.
 //! * [`call`](mod@call): kernels on host arrays.
 //! * [`mod@compare`]: distance in ULP between a result and its reference.
+//! * `compile` (feature `mlir`): a kernel to libtpu's report.
+//! * [`compare`]: distance in ULP between a result and its reference.
 
 pub mod call;
 pub mod compare;
+#[cfg(feature = "mlir")]
+pub mod compile;
 pub mod device;
 pub mod registry;
 pub mod sample;
@@ -17,6 +21,8 @@ pub mod tensor_file;
 
 pub use call::{HostCaller, call};
 pub use compare::{Comparison, Tolerance, compare, compare_all, ulp_distance};
+#[cfg(feature = "mlir")]
+pub use compile::compile_for;
 pub use device::XlaDevice;
 pub use registry::{KernelEntry, Spec};
 pub use sample::Sampler;
