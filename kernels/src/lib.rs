@@ -1,10 +1,85 @@
 //! Kernels for TPUs written with Systole.
 //!
-//! One folder per kernel, all with the same files: `kernel.rs` (the kernel), `reference.rs` (its
-//! meaning in plain loops), `specs.rs` (named shapes with tolerance and work) and `mod.rs` (the
-//! public functions). [`KERNELS`] lists them all.
+//! Each kernel is a folder: `kernel.rs` (the `#[tpu_kernel]`), `reference.rs` (its meaning in
+//! plain loops), `specs.rs` (named shapes with their tolerance and work) and `mod.rs` (the public
+//! function and its doc). [`KERNELS`] is the registry that the tool, tests and benches use.
 
+pub mod flash_attention;
+pub mod layer_norm;
+pub mod matmul;
+pub mod rms_norm;
+pub mod softmax;
+mod xla;
+
+use systole::diag::Diagnostics;
+use systole::ir::{Array, DType, Kernel};
 use systole::run::KernelEntry;
+use systole::target::Target;
+use systole::trace::{ArgSpec, KernelFn};
 
 /// Every kernel of this crate.
-pub static KERNELS: &[KernelEntry] = &[];
+pub static KERNELS: &[KernelEntry] = &[
+    KernelEntry {
+        name: "flash_attention",
+        doc: "attention with any band, mask and score function, scores kept in VMEM",
+        specs: flash_attention::specs::specs,
+    },
+    KernelEntry {
+        name: "matmul",
+        doc: "matrix product with a fused epilogue",
+        specs: matmul::specs::specs,
+    },
+    KernelEntry { name: "softmax", doc: "softmax of each row", specs: softmax::specs::specs },
+    KernelEntry {
+        name: "rms_norm",
+        doc: "root-mean-square norm of each row",
+        specs: rms_norm::specs::specs,
+    },
+    KernelEntry {
+        name: "layer_norm",
+        doc: "layer norm of each row",
+        specs: layer_norm::specs::specs,
+    },
+];
+
+/// Runs an expression with `$t` naming the Rust type of a float [`DType`].
+macro_rules! by_float {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            systole::ir::DType::BF16 => {
+                type $t = half::bf16;
+                $body
+            }
+            _ => {
+                type $t = f32;
+                $body
+            }
+        }
+    };
+}
+use by_float;
+
+/// Traces a kernel for inputs of these types and shapes.
+fn trace(kernel: &dyn KernelFn, inputs: &[(DType, &[usize])]) -> Result<Kernel, Diagnostics> {
+    let args: Vec<ArgSpec> =
+        inputs.iter().map(|(dtype, shape)| ArgSpec::new(*dtype, shape)).collect();
+    kernel.trace(&args)
+}
+
+/// An array from values that fill its shape by construction.
+fn array(dtype: DType, shape: &[usize], values: &[f64]) -> Array {
+    // A mismatch would be a mistake here; the empty array then fails every comparison.
+    Array::from_f64(dtype, shape, values).unwrap_or_else(|_| Array::zeros(dtype, &[0]))
+}
+
+/// Rows per block of a kernel that streams `[m, n]` arrays by whole rows.
+///
+/// Blocks of about 2 MiB hide the latency of a DMA and leave room for two buffers of each operand
+/// under the default VMEM limit; the v5e to 7x cycles of the specs were best there.
+fn block_rows(_target: &Target, shape: &[usize], dtype: DType) -> usize {
+    let [m, n] = [0, 1].map(|axis| shape.get(axis).copied().unwrap_or(1));
+    // A power of two, so that it is a multiple of every tiling and splits the usual sizes.
+    let fitting = (2 << 20) / (n * dtype.size_bytes()).max(1);
+    let rows = if fitting == 0 { 8 } else { 1 << fitting.ilog2() };
+    rows.clamp(16, 512).min(m.next_multiple_of(16))
+}

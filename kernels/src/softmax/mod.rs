@@ -1,0 +1,22 @@
+//! Softmax of each row.
+
+mod kernel;
+pub mod reference;
+pub mod specs;
+
+pub use kernel::softmax;
+
+use systole::diag::Diagnostics;
+use systole::ir::{DType, Kernel};
+use systole::target::Target;
+
+/// Traces the kernel for an array of shape `[m, n]`, with blocks chosen for the chip.
+///
+/// # Errors
+/// If the array is no matrix, or a size is zero.
+pub fn build(target: &Target, dtype: DType, shape: &[usize]) -> Result<Kernel, Diagnostics> {
+    let rows = crate::block_rows(target, shape, dtype);
+    crate::by_float!(dtype, T => {
+        crate::trace(&softmax::<T>(rows), &[(dtype, shape)])
+    })
+}
