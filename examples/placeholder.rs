@@ -1,2 +1,0 @@
-//! Placeholder until the first example lands.
-fn main() {}
