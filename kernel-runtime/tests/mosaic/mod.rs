@@ -5,3 +5,4 @@ mod golden;
 mod refuse;
 mod sketch;
 mod stable;
+mod table;

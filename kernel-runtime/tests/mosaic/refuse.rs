@@ -34,7 +34,7 @@ fn refuses_f16() {
     let value = k.load(x);
     k.store(o, value);
     let errors = refusal(k.finish(), &V5E);
-    expect(&errors, "there are no f16 tiles on v5e");
+    expect(&errors, "there is no f16 on v5e");
     // All of them, not the first alone: two parameters, the load and the store.
     assert_eq!(errors.iter().count(), 4);
 }

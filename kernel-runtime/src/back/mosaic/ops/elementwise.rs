@@ -264,6 +264,9 @@ impl<'s> Lowerer<'_, 's> {
             Binary::Sub => "arith.subi",
             Binary::Mul => "arith.muli",
             Binary::Div | Binary::Rem => return self.divide(op, x, (y, rhs), signed, form),
+            Binary::Max | Binary::Min if dtype.size_bytes() < 4 => {
+                return self.narrow_extreme(op, x, y, form);
+            }
             Binary::Max if signed => "arith.maxsi",
             Binary::Max => "arith.maxui",
             Binary::Min if signed => "arith.minsi",
@@ -276,6 +279,19 @@ impl<'s> Lowerer<'_, 's> {
             Binary::Pow => return x,
         };
         self.apply(name, &[x, y], form, Elem::I32)
+    }
+
+    /// The larger or smaller of values of 8 or 16 bits. MLIR would turn a narrowed maximum into a
+    /// maximum of narrow values, which libtpu then refuses, so it is one of the difference.
+    fn narrow_extreme(&mut self, op: Binary, x: Value<'s>, y: Value<'s>, form: &Form) -> Value<'s> {
+        let zero = self.int_constant(form, Elem::I32, 0);
+        let difference = self.apply("arith.subi", &[x, y], form, Elem::I32);
+        let positive = self.apply("arith.maxsi", &[difference, zero], form, Elem::I32);
+        if op == Binary::Max {
+            self.apply("arith.addi", &[y, positive], form, Elem::I32)
+        } else {
+            self.apply("arith.subi", &[x, positive], form, Elem::I32)
+        }
     }
 
     /// MLIR leaves division by zero and the one overflow undefined: both are kept from it, unless

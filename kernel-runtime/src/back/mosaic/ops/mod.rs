@@ -16,13 +16,9 @@ use crate::ir::{DType, Op, OpData};
 
 /// Lowers an op to the block at hand; gives its results. Constants are bound, not given.
 pub(super) fn lower<'s>(lowerer: &mut Lowerer<'_, 's>, op: &OpData) -> Lowering<'s> {
-    let values = op.operands.iter().chain(&op.results);
-    let f16_tile = values.clone().any(|&value| {
-        let ty = lowerer.kernel.ty(value);
-        ty.is_tile() && ty.dtype() == DType::F16
-    });
-    if f16_tile {
-        return Err(lowerer.unsupported("there are no f16 tiles").help("use bf16 or f32"));
+    let mut values = op.operands.iter().chain(&op.results);
+    if values.any(|&value| lowerer.dtype(value) == DType::F16) {
+        return Err(lowerer.unsupported("there is no f16").help("use bf16 or f32"));
     }
     match &op.op {
         Op::Elementwise(elementwise) => elementwise::lower(lowerer, *elementwise, op),
