@@ -86,8 +86,8 @@ pub(crate) fn matmul(dtype: DType, transposes: (bool, bool), precision: Precisio
     let (ci, cj, cl) = (Cut::By(128, 0), Cut::By(128, 1), Cut::By(128, 2));
     let a = k.param(In, "a", dtype, &[256, 256], &cuts(transposes.0, ci, cl));
     let b = k.param(In, "b", dtype, &[256, 256], &cuts(transposes.1, cl, cj));
-    let acc_dtype = if dtype == I8 { I32 } else { F32 };
-    let out_dtype = if dtype == I8 { I32 } else { dtype };
+    let acc_dtype = if dtype.is_int() { I32 } else { F32 };
+    let out_dtype = if dtype.is_int() { I32 } else { dtype };
     let c = k.param(Out, "c", out_dtype, &[256, 256], &[ci, cj]);
     let acc = k.scratch("acc", acc_dtype, &[128, 128]);
     let zero = k.int(0);
@@ -293,7 +293,7 @@ fn squeezed() -> Kernel {
 fn element_window() -> Kernel {
     let mut k = Sketch::new("element_window");
     k.axis("i", 4, Arbitrary);
-    let x = k.param(In, "x", F32, &[80, 128], &[Cut::Element(32, 16, 0), Cut::Whole]);
+    let x = k.param(In, "x", F32, &[80, 128], &[Cut::Element(32, 16, 0), Cut::Element(128, 0, 0)]);
     let o = k.param(Out, "o", F32, &[128, 128], &[Cut::By(32, 0), Cut::Whole]);
     let value = k.load(x);
     k.store(o, value);

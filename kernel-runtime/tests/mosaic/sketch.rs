@@ -95,7 +95,7 @@ impl Sketch {
             name: name.to_owned(),
             kind,
             dtype,
-            axes: axes(shape),
+            axes: axes(name, shape),
             space: MemorySpace::Vmem,
             window: Some(window),
             loc,
@@ -126,7 +126,7 @@ impl Sketch {
             name: name.to_owned(),
             kind,
             dtype,
-            axes: axes(shape),
+            axes: axes(name, shape),
             space: MemorySpace::Smem,
             window: None,
             loc,
@@ -285,9 +285,10 @@ impl Sketch {
     }
 }
 
-fn axes(shape: &[usize]) -> Vec<ParamAxis> {
+/// Dimensions of one name have one size, so each parameter has its own.
+fn axes(param: &str, shape: &[usize]) -> Vec<ParamAxis> {
     let axes = shape.iter().enumerate();
-    axes.map(|(idx, &size)| ParamAxis { name: format!("d{idx}"), size }).collect()
+    axes.map(|(idx, &size)| ParamAxis { name: format!("{param}_{idx}"), size }).collect()
 }
 
 /// An access of one element, which the tile drops.

@@ -1,6 +1,6 @@
 //! The StableHLO module around a kernel.
 
-use super::{cost, func};
+use super::func;
 use crate::ir::{DType, Extent, Kernel, ParamKind, Shape};
 use crate::valid::Valid;
 use base64::Engine;
@@ -184,19 +184,17 @@ fn call_attrs(
 /// The custom call's configuration. libtpu refuses keys it does not know, so only what is needed
 /// stands there.
 fn backend_config(valid: &Valid, bytecode: &[u8]) -> String {
-    let kernel = valid.kernel();
-    let cost = cost::estimate(kernel);
+    let cost = valid.cost();
     let mut config = format!(
         "{{\"custom_call_config\": {{\"body\": \"{}\", \"cost_estimate\": {{\"bytes_accessed\": {}, \
          \"flops\": {}, \"transcendentals\": {}}}, \"serialization_format\": 1, \
          \"needs_layout_passes\": true}}",
         STANDARD.encode(bytecode),
-        cost.bytes,
+        cost.bytes_accessed,
         cost.flops,
         cost.transcendentals,
     );
-    let limit = valid.target().chip.and_then(|chip| cost::vmem_limit(kernel, &chip));
-    if let Some(limit) = limit {
+    if let Some(limit) = vmem_limit(valid) {
         let _ = write!(
             config,
             ", \"scoped_memory_configs\": [{{\"memory_space\": 1, \"offset\": 0, \"size\": {limit}}}]"
@@ -204,6 +202,19 @@ fn backend_config(valid: &Valid, bytecode: &[u8]) -> String {
     }
     config.push('}');
     config
+}
+
+/// The scoped VMEM limit to ask for: the kernel's own, or what its buffers and values may need if
+/// that is more than the chip's default. A needless request would take VMEM from XLA.
+fn vmem_limit(valid: &Valid) -> Option<u64> {
+    let own = valid.kernel().compile.vmem_limit_bytes;
+    let chip = valid.target().chip?;
+    let estimate = valid.vmem_estimate();
+    // The compiler spills, and keeps scratch of its own.
+    let wanted = estimate.total_bytes() + 2 * estimate.peak_value_bytes + (1 << 20);
+    let more = (wanted > chip.vmem_default_limit_bytes)
+        .then(|| (wanted + wanted / 2).min(chip.vmem_max_limit_bytes));
+    own.or(more)
 }
 
 /// A string attribute in MLIR's text.

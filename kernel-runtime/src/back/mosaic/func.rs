@@ -6,11 +6,11 @@ use super::ops;
 use crate::back::mlir::{Attr, Elem, Module, OpSpec, Operation, Session, Type, Value};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::{
-    self, BlockDim, Buffering, DType, Extent, Kernel, LocId, MemorySpace, Param, ParamKind,
-    Semantics, Shape, ValueDef,
+    self, BlockDim, DType, Extent, Kernel, LocId, MemorySpace, Param, ParamKind, Semantics, Shape,
+    ValueDef,
 };
 use crate::target::Chip;
-use crate::valid::Valid;
+use crate::valid::{Valid, n_buffers};
 use smallvec::SmallVec;
 
 /// What stands for a size that is known at run time alone.
@@ -70,7 +70,6 @@ impl<'a, 's> FuncBuilder<'a, 's> {
 
         let mut lowerer =
             Lowerer::new(self.session, kernel, self.chip, target_name, self.options, entry);
-        self.check_params(&mut lowerer);
         for axis in 0..kernel.grid.len() {
             lowerer.bind(kernel.grid_index(axis), entry.arg(axis));
         }
@@ -194,7 +193,7 @@ impl<'a, 's> FuncBuilder<'a, 's> {
             ("window_bounds", session.i64_array_attr(&bounds)),
         ];
         if let Some(window) = &param.window {
-            if window.buffering == Buffering::Single {
+            if n_buffers(param) == 1 {
                 let mode = session.parsed_attr("#tpu.pipeline_mode<synchronous>");
                 entries.push(("pipeline_mode", mode));
             }
@@ -205,37 +204,6 @@ impl<'a, 's> FuncBuilder<'a, 's> {
             }
         }
         session.dict_attr(&entries)
-    }
-
-    fn check_params(&self, lowerer: &mut Lowerer<'a, 's>) {
-        for param in &self.kernel.params {
-            lowerer.set_loc(param.loc);
-            if param.dtype == DType::F16 {
-                let error = lowerer
-                    .unsupported(format!("parameter `{}` is f16, which does not exist", param.name))
-                    .help("use bf16 or f32");
-                lowerer.errors.push(error);
-            }
-            let Some(window) = &param.window else { continue };
-            if let Buffering::Multiple(n) = window.buffering {
-                let error = lowerer
-                    .unsupported(format!(
-                        "{n} buffers for the blocks of `{}` do not exist: one or two do",
-                        param.name
-                    ))
-                    .help("leave the number of buffers out, or use 1");
-                lowerer.errors.push(error);
-            }
-        }
-        for scratch in &self.kernel.scratch {
-            lowerer.set_loc(scratch.loc);
-            if scratch.dtype == DType::F16 {
-                let error = lowerer
-                    .unsupported(format!("scratch `{}` is f16, which does not exist", scratch.name))
-                    .help("use bf16 or f32");
-                lowerer.errors.push(error);
-            }
-        }
     }
 
     /// Binds the body's references of parameters: of an `InOut`, the output window.
@@ -477,7 +445,7 @@ impl<'a, 's> FuncBuilder<'a, 's> {
         lowerer.emit("func.return", &entries, &[], &[], &[]);
     }
 
-    /// What the index map yields, as the window counts it: in blocks, or all in elements.
+    /// What the index map yields, as a part of the window counts it.
     fn window_entries(
         &self,
         lowerer: &mut Lowerer<'a, 's>,
@@ -487,7 +455,6 @@ impl<'a, 's> FuncBuilder<'a, 's> {
     ) -> Vec<Value<'s>> {
         lowerer.set_loc(param.loc);
         let scalar = &Form::SCALAR;
-        let in_elements = is_element_window(param);
         let mut entries = Vec::new();
         for (axis, (&entry, dim)) in
             self.kernel.yields(window.index_map).iter().zip(&window.block).enumerate()
@@ -502,13 +469,9 @@ impl<'a, 's> FuncBuilder<'a, 's> {
             let streams = window.streams.filter(|streams| streams.axis == axis && streams.n > 1);
             let (mut scale, mut offset) = (1, 0);
             if let Some(streams) = streams {
-                scale = if matches!(dim, BlockDim::Element(_)) { 1 } else { streams.n };
-                offset = if scale == 1 { part * (dim.size() / streams.n) } else { part };
-            }
-            if in_elements && matches!(dim, BlockDim::Blocked(_)) {
-                let size = dim.size() / streams.map_or(1, |streams| streams.n);
-                scale *= size;
-                offset *= size;
+                let counts_elements = matches!(dim, BlockDim::Element(_));
+                scale = if counts_elements { 1 } else { streams.n };
+                offset = if counts_elements { part * (dim.size() / streams.n) } else { part };
             }
             if scale != 1 {
                 let by = lowerer.int_constant(scalar, Elem::I32, scale as i64);

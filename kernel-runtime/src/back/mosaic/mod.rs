@@ -21,7 +21,6 @@
 //! cure. If our own module fails MLIR's verifier, that is [`Code::MOSAIC_INTERNAL`].
 
 mod call;
-mod cost;
 mod func;
 mod lower;
 mod ops;

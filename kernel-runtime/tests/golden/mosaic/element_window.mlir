@@ -8,9 +8,8 @@ module {
   func.func @element_window__window_0(%arg0: i32) -> (i32, i32) {
     %c16_i32 = arith.constant 16 : i32
     %c0_i32 = arith.constant 0 : i32
-    %c128_i32 = arith.constant 128 : i32
     %0 = arith.muli %arg0, %c16_i32 : i32
-    %1 = arith.muli %c0_i32, %c128_i32 : i32
+    %1 = arith.muli %arg0, %c0_i32 : i32
     return %0, %1 : i32, i32
   }
   func.func @element_window__window_1(%arg0: i32) -> (i32, i32) {

@@ -1,5 +1,5 @@
 module {
-  func.func @rank_one(%arg0: i32, %arg1: memref<1024xf32, #tpu.memory_space<vmem>>, %arg2: memref<1024xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = [#tpu.dimension_semantics<arbitrary>], iteration_bounds = array<i64: 1>, scalar_prefetch = 0 : i64, scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>, window_params = [{transform_indices = @rank_one__window_0, window_bounds = array<i64: 1024>}, {transform_indices = @rank_one__window_1, window_bounds = array<i64: 1024>}]} {
+  func.func @rank_one(%arg0: i32, %arg1: memref<1024xf32, #tpu.memory_space<vmem>>, %arg2: memref<1024xf32, #tpu.memory_space<vmem>>) attributes {dimension_semantics = [#tpu.dimension_semantics<arbitrary>], iteration_bounds = array<i64: 1>, scalar_prefetch = 0 : i64, scratch_operands = 0 : i64, tpu.core_type = #tpu.core_type<tc>, window_params = [{pipeline_mode = #tpu.pipeline_mode<synchronous>, transform_indices = @rank_one__window_0, window_bounds = array<i64: 1024>}, {pipeline_mode = #tpu.pipeline_mode<synchronous>, transform_indices = @rank_one__window_1, window_bounds = array<i64: 1024>}]} {
     %c0 = arith.constant 0 : index
     %cst = arith.constant dense<0.000000e+00> : vector<1xf32>
     %0 = vector.load %arg1[%c0] : memref<1024xf32, #tpu.memory_space<vmem>>, vector<1024xf32>

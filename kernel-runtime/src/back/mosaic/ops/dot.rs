@@ -27,13 +27,11 @@ impl<'s> Lowerer<'_, 's> {
         form: &Form,
     ) -> Result<Value<'s>, Diagnostic> {
         let (lhs_dtype, rhs_dtype) = (self.dtype(lhs), self.dtype(rhs));
-        let is_i8 = lhs_dtype == DType::I8 && rhs_dtype == DType::I8;
-        if !is_i8 || !self.chip.multiplies(lhs_dtype, rhs_dtype) {
-            let known: Vec<String> =
-                self.chip.matmul.iter().map(|(lhs, rhs)| format!("{lhs} x {rhs}")).collect();
+        if lhs_dtype != DType::I8 || rhs_dtype != DType::I8 {
+            // MLIR's integers have no sign, and the op takes all of them as signed.
             return Err(self
                 .unsupported(format!("there is no `dot` of {lhs_dtype} with {rhs_dtype}"))
-                .help(format!("cast the operands; the matrix unit takes {}", known.join(", "))));
+                .help("make the operands i8: subtract 128 from u8, and correct the sums"));
         }
         let (x, y) = (self.value(lhs)?, self.value(rhs)?);
         let zero = self.int_constant(form, Elem::I32, 0);

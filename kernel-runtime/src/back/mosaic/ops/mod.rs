@@ -12,14 +12,10 @@ mod shape;
 pub(super) use memory::copy_block;
 
 use super::lower::{Lowerer, Lowering};
-use crate::ir::{DType, Op, OpData};
+use crate::ir::{Op, OpData};
 
 /// Lowers an op to the block at hand; gives its results. Constants are bound, not given.
 pub(super) fn lower<'s>(lowerer: &mut Lowerer<'_, 's>, op: &OpData) -> Lowering<'s> {
-    let mut values = op.operands.iter().chain(&op.results);
-    if values.any(|&value| lowerer.dtype(value) == DType::F16) {
-        return Err(lowerer.unsupported("there is no f16").help("use bf16 or f32"));
-    }
     match &op.op {
         Op::Elementwise(elementwise) => elementwise::lower(lowerer, *elementwise, op),
         Op::Shape(shape) => shape::lower(lowerer, shape, op),
