@@ -472,9 +472,7 @@ impl VisitMut for Lower<'_> {
                 {
                     plain = Binding::MutableRef;
                 }
-                if matches!(local.pat, Pat::Ident(_))
-                    && is_comptime_arithmetic(&init.expr, &self.scopes)
-                {
+                if is_comptime_arithmetic(&init.expr, &self.scopes) {
                     plain = Binding::Comptime;
                 }
                 self.visit_expr_mut(&mut init.expr);

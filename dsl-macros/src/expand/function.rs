@@ -64,7 +64,7 @@ pub(crate) fn statements(body: &Block) -> TokenStream {
 }
 
 /// A function of this signature without its body, so that callers see no second error.
-pub(crate) fn stub(sig: &Signature) -> TokenStream {
+fn stub(sig: &Signature) -> TokenStream {
     let span = Span::mixed_site().located_at(sig.ident.span());
     let body = quote_spanned!(span=> { ::core::unimplemented!("the kernel has errors") });
     quote! {

@@ -1,6 +1,6 @@
 //! `#[tpu_kernel]`: the constructor, the struct and its methods.
 
-use super::function::{looks_like_fn, stub};
+use super::function::looks_like_fn;
 use super::hooks;
 use super::launch::trace_fn;
 use crate::check::{Dim, check};
@@ -46,10 +46,25 @@ pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream
     let kernel = Kernel { attr, item, dims, hooks: hooks(), generics, name };
     let trace = trace_fn(&kernel, &mut errors);
     if errors.is_empty() {
-        return expansion(&kernel, &trace);
+        let params = params_const(&kernel);
+        return expansion(&kernel, &TokenStream::new(), &quote!(#params #trace));
     }
+    // Callers see the real signature, so that they get no second error.
+    let hooks = &kernel.hooks;
+    let broken = quote! {
+        fn params(&self) -> &'static [#hooks::ParamSpec] {
+            &[]
+        }
+
+        fn trace(
+            &self,
+            _: &[#hooks::ArgSpec],
+        ) -> ::core::result::Result<#hooks::Kernel, #hooks::Diagnostics> {
+            ::core::result::Result::Err(::core::default::Default::default())
+        }
+    };
+    let stub = expansion(&kernel, &quote!(#[allow(dead_code, reason = "a stub")]), &broken);
     let errors = errors.into_tokens();
-    let stub = kernel_stub(&kernel);
     quote!(#stub #errors)
 }
 
@@ -143,7 +158,8 @@ fn marker(generics: &Generics) -> TokenStream {
     quote!(::core::marker::PhantomData<fn() -> (#(#types,)* #(#lifetimes,)*)>)
 }
 
-fn expansion(kernel: &Kernel, trace: &TokenStream) -> TokenStream {
+/// The items; `lints` go to the struct, `methods` to the trait.
+fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> TokenStream {
     let Kernel { item, generics, name, hooks, .. } = kernel;
     let (docs, others): (Vec<&Attribute>, Vec<&Attribute>) =
         item.attrs.iter().partition(|attr| attr.path().is_ident("doc"));
@@ -155,7 +171,6 @@ fn expansion(kernel: &Kernel, trace: &TokenStream) -> TokenStream {
     let summary = format!("The kernel [`{function}`] with its compile-time parameters.");
     let text = kernel.attr.name.as_ref().map_or_else(|| function.to_string(), |n| n.value());
     let text = text.strip_prefix("r#").unwrap_or(&text);
-    let params = params_const(kernel);
     let call = call_fn(kernel);
     quote! {
         #(#docs)* #(#others)*
@@ -166,6 +181,7 @@ fn expansion(kernel: &Kernel, trace: &TokenStream) -> TokenStream {
 
         #[doc = #summary]
         #(#cfg)*
+        #lints
         #[derive(::core::clone::Clone)]
         #[must_use = "a kernel does nothing until it is called or traced"]
         #vis struct #name #impl_generics #where_clause {
@@ -196,9 +212,7 @@ fn expansion(kernel: &Kernel, trace: &TokenStream) -> TokenStream {
                 #text
             }
 
-            #params
-
-            #trace
+            #methods
         }
     }
 }
@@ -278,32 +292,4 @@ fn call_fn(kernel: &Kernel) -> TokenStream {
             ::core::result::Result::Ok(#take)
         }
     }
-}
-
-/// The constructor without anything behind it, so that callers see no second error.
-fn kernel_stub(kernel: &Kernel) -> TokenStream {
-    let (item, hooks) = (&kernel.item, &kernel.hooks);
-    let mut sig = item.sig.clone();
-    sig.generics = kernel.generics.clone();
-    sig.constness = None;
-    sig.asyncness = None;
-    sig.unsafety = None;
-    sig.abi = None;
-    sig.variadic = None;
-    let params = item.comptime().map(|param| {
-        let (name, ty) = (&param.name, &param.ty);
-        quote!(#name: #ty)
-    });
-    let params: TokenStream = quote!(#(#params),*);
-    let Ok(inputs) = syn::parse::Parser::parse2(
-        syn::punctuated::Punctuated::<syn::FnArg, syn::Token![,]>::parse_terminated,
-        params,
-    ) else {
-        return TokenStream::new();
-    };
-    sig.inputs = inputs;
-    sig.output = syn::parse_quote!(-> #hooks::Unbuilt);
-    let (vis, stub) = (&item.vis, stub(&sig));
-    let docs = item.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
-    quote!(#(#docs)* #vis #stub)
 }

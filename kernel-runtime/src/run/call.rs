@@ -1,8 +1,11 @@
 //! Kernels on host arrays: traced for the shapes of the arguments, and interpreted.
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::back::interp;
+use crate::diag::Diagnostics;
 use crate::ir::Array;
+use crate::target::GENERIC;
 use crate::trace::{ArgSpec, CallArg, Caller, KernelFn};
+use crate::valid;
 
 /// Runs a kernel on host arrays, one per input in order; gives one array per output.
 ///
@@ -10,8 +13,9 @@ use crate::trace::{ArgSpec, CallArg, Caller, KernelFn};
 /// Arguments that do not fit, mistakes in the kernel, and hazards met while it runs.
 pub fn call(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
     let args: Vec<ArgSpec> = inputs.iter().map(|&array| ArgSpec::from(array)).collect();
-    let _kernel = kernel.trace(&args)?;
-    Err(Diagnostic::error(Code::IR_REGION, "the interpreter is not there yet").into())
+    let valid = valid::check(kernel.trace(&args)?, &GENERIC)?;
+    let inputs: Vec<Array> = inputs.iter().map(|&array| array.clone()).collect();
+    Ok(interp::run(&valid, &inputs, &interp::Options::default())?.outputs)
 }
 
 /// Runs kernels on host arrays by [`call`](fn@call).

@@ -3,7 +3,7 @@
 use super::context::{At, Handle, RegionKind, Session, with};
 use super::convert::IntoScalar;
 use super::handle::Scalar;
-use super::kernel_fn::{ArgSpec, KernelFn, ParamSpec};
+use super::kernel_fn::{ArgSpec, ParamSpec};
 use super::refs::{In, InOut, Out, Smem, Vmem};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::ty::Sizes;
@@ -419,24 +419,5 @@ impl Launch {
                 resume_unwind(panic)
             }
         }
-    }
-}
-
-/// What the constructor of a kernel with errors gives, so that its callers see no second error.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Unbuilt;
-
-impl KernelFn for Unbuilt {
-    fn name(&self) -> &str {
-        "unbuilt"
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        &[]
-    }
-
-    fn trace(&self, _args: &[ArgSpec]) -> Result<Kernel, Diagnostics> {
-        Err(Diagnostics::default())
     }
 }

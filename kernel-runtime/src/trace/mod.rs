@@ -39,7 +39,7 @@ pub mod hooks {
     pub use super::control::*;
     pub use super::handle::Scalar;
     pub use super::kernel_fn::{ArgSpec, CallArg, Caller, KernelFn, ParamSpec, take};
-    pub use super::launch::{Cover, Launch, ParamRef, ScratchRef, Unbuilt};
+    pub use super::launch::{Cover, Launch, ParamRef, ScratchRef};
     pub use super::refs::HostStore;
     pub use crate::diag::Diagnostics;
     pub use crate::ir::{Kernel, Semantics};

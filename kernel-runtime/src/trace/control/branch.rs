@@ -83,7 +83,7 @@ impl HostIf {
     }
 
     pub fn finish<V, const N: usize>(
-        self,
+        &mut self,
         then: Option<V>,
         otherwise: Option<V>,
         _vars: [(); N],
@@ -165,7 +165,7 @@ impl DeviceIf {
     }
 
     pub fn finish<V: Value, const N: usize>(
-        mut self,
+        &mut self,
         then: Option<V>,
         otherwise: Option<V>,
         mut vars: [Var<'_>; N],

@@ -91,7 +91,7 @@ impl HostLogic {
         self.lhs != self.or
     }
 
-    pub fn finish<R: LogicValue, const N: usize>(self, rhs: Option<R>, _vars: [(); N]) -> R {
+    pub fn finish<R: LogicValue, const N: usize>(&mut self, rhs: Option<R>, _vars: [(); N]) -> R {
         rhs.unwrap_or_else(|| R::constant(self.lhs, self.at))
     }
 }
@@ -151,7 +151,7 @@ impl DeviceLogic {
     }
 
     pub fn finish<R: LogicValue, const N: usize>(
-        self,
+        &mut self,
         rhs: Option<R>,
         vars: [Looked; N],
     ) -> Scalar<bool> {
