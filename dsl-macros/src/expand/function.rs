@@ -23,8 +23,7 @@ pub(crate) fn expand_fn(attr: TokenStream, item: TokenStream) -> TokenStream {
             } else {
                 errors.push(&item, error::not_a_function());
             }
-            let errors = errors.into_tokens();
-            return quote!(#item #errors);
+            return errors.into_tokens();
         }
     };
     let hooks = hooks();

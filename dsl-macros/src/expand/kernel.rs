@@ -34,8 +34,7 @@ pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream
             } else {
                 errors.push(&item, error::not_a_function());
             }
-            let errors = errors.into_tokens();
-            return quote!(#errors);
+            return errors.into_tokens();
         }
     };
     let attr = KernelAttr::parse(attr, &mut errors);
@@ -163,6 +162,9 @@ fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> Tok
     let Kernel { item, generics, name, hooks, .. } = kernel;
     let (docs, others): (Vec<&Attribute>, Vec<&Attribute>) =
         item.attrs.iter().partition(|attr| attr.path().is_ident("doc"));
+    // An `expect` that the constructor does not meet would be reported.
+    let others: Vec<_> =
+        others.into_iter().filter(|attr| !attr.path().is_ident("expect")).collect();
     let (vis, function) = (&item.vis, &item.sig.ident);
     let (fields, types) = comptime(kernel);
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();

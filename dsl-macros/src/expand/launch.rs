@@ -11,7 +11,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Expr, Ident};
+use syn::{Attribute, Expr, Ident};
 
 /// `fn trace`, with the body as a function inside of it.
 ///
@@ -287,7 +287,9 @@ fn body_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
     let generics = &kernel.generics;
     let where_clause = &generics.where_clause;
     let statements = statements(&body);
+    let lints = kernel.item.attrs.iter().filter(|attr| is_lint(attr));
     quote! {
+        #(#lints)*
         #[allow(
             clippy::too_many_arguments,
             clippy::type_complexity,
@@ -299,6 +301,11 @@ fn body_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
             #statements
         }
     }
+}
+
+/// Whether an attribute sets the level of lints: those of a kernel are about its body.
+pub(crate) fn is_lint(attr: &Attribute) -> bool {
+    ["allow", "expect", "warn", "deny", "forbid"].iter().any(|name| attr.path().is_ident(name))
 }
 
 /// Every name that the attributes mention.

@@ -76,9 +76,8 @@ fn carries(#[block(m, n)] x: In<f32>, #[block(p, n)] o: Out<f32>, #[comptime] p:
     let Either::Sum(sum) = either else { return };
     let last = state.last.unwrap();
     let all = [state.sum, state.parts[0], last, a, b, pair[0], sum, pair[1]];
-    #[unroll]
-    for k in 0..8 {
-        o[(8 * k..8 * k + 8, ..)] = all[k];
+    for (k, part) in all.into_iter().enumerate() {
+        o[(8 * k..8 * k + 8, ..)] = part;
     }
 }
 
@@ -118,7 +117,7 @@ fn halves(
     let mut steps = scalar::<i32>(0);
     let mut left = scalar::<i32>(100);
     while left > 1 && steps < 50 {
-        left = left / 2;
+        left /= 2;
         steps += 1;
         if left % 2 == 1 {
             y += 1.0;
@@ -133,7 +132,7 @@ fn halves(
     let inside = left < 4 && counts[left] == 6;
     let outside = left + 7 < 4 && counts[left + 7] == 6;
     if inside && !outside || false {
-        y = y * 10.0;
+        y *= 10.0;
     }
     o[..] = y + counts[0].cast::<f32>();
 }
@@ -147,6 +146,7 @@ fn device_while_and_lazy_conditions() {
 }
 
 #[tpu_kernel]
+#[expect(clippy::needless_late_init, reason = "a native `if` may do it")]
 fn host_control(
     #[comptime] depth: Option<usize>,
     #[comptime] names: Vec<&'static str>,
@@ -162,7 +162,7 @@ fn host_control(
     if depth == 3 {
         w = 2.0;
     } else {
-        w = 4.0;
+        w = if depth > 100 { 8.0 } else { 4.0 };
     }
     let mut k = 0;
     while k < depth {
@@ -243,8 +243,10 @@ fn functions_take_references_and_memory() {
 #[tpu_kernel]
 fn arms(#[comptime] device: bool, #[block(m, n)] x: In<f32>, #[block(m, n)] o: Out<f32>) {
     let flag = scalar::<i32>(3) + x.shape()[0] as i32;
-    let mut i = flag - flag;
-    for _ in 0..4 {
+    let mut i = flag.min(0);
+    #[unroll]
+    for step in 0..2 {
+        i += 2 * step;
         i += 1;
     }
     let (lo, hi) = if i >= 4 { (x[..] - 1.0, [x[..]; 2]) } else { (x[..], [x[..] + 1.0; 2]) };

@@ -87,7 +87,7 @@ fn stores(
     let mut bufs = [x[..], x[..]];
     bufs[1] = bufs[0] + 1.0;
     let mut p = Point { a: x[..], counts: vec![0; 2] };
-    p.a = p.a * 3.0;
+    p.a *= 3.0;
     p.counts[map["a"]] |= 6;
     (bufs[0], p.a) = (p.a, bufs[1]);
     assert_eq!(p.counts, [0, 6]);

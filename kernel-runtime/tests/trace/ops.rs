@@ -36,7 +36,7 @@ fn integers(#[block(m, n)] x: In<i32>, #[block(m, n)] o: Out<i32>) {
     let x = x[..];
     let odd = x & 1;
     let mask = (x > 2) & !(x == 5) | (x < 0) ^ (x == 1);
-    let y = select(mask, x << 2, x >> 1) + (odd | 2) ^ 3;
+    let y = (select(mask, x << 2, x >> 1) + (odd | 2)) ^ 3;
     o[..] = 3 * y - mask.cast::<i32>() + (10 - x) / 3 + x.pow_like();
 }
 
@@ -58,7 +58,7 @@ fn integers_have_bitwise_ops() {
     for (idx, x) in values.into_iter().enumerate() {
         let x = x as i32;
         let mask = (x > 2) & (x != 5) | (x < 0) ^ (x == 1);
-        let y = (if mask { x << 2 } else { x >> 1 }) + ((x & 1) | 2) ^ 3;
+        let y = ((if mask { x << 2 } else { x >> 1 }) + ((x & 1) | 2)) ^ 3;
         let expected = 3 * y - i32::from(mask) + (10 - x) / 3 + x * x;
         assert_eq!(o[idx], f64::from(expected), "element {idx}, x = {x}");
     }

@@ -1,0 +1,12 @@
+use systole::prelude::*;
+
+#[tpu_kernel(grid(i))]
+fn kernel(
+    #[block(m: 8 @ i, n)] a: In<f32>,
+    #[block(m: 8 @ i, n)] o: Out<f32>,
+) {
+    let y = a[..] > a[..].cast::<bf16>(); //~ does not mix with a tile of `f32`
+    o[..] = select(y, a[..], 0.0);
+}
+
+fn main() {}

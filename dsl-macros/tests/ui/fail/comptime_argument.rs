@@ -1,0 +1,13 @@
+use systole::prelude::*;
+
+#[tpu_kernel(grid(i))]
+fn kernel(
+    #[block(m: 8 @ i, n)] a: In<f32>,
+    #[block(m: 8 @ i, n)] o: Out<f32>,
+) {
+    if comptime!() { //~ `comptime!(..)` takes one expression
+        o[..] = a[..];
+    }
+}
+
+fn main() {}

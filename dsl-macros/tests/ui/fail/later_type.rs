@@ -1,0 +1,12 @@
+use systole::prelude::*;
+
+#[tpu_kernel(grid(i))]
+fn kernel(
+    #[block(m, n)] h: Hbm<f32>, //~ `Hbm` is not supported yet
+    #[block(m: 8 @ i, n)] a: In<f32>,
+    #[block(m: 8 @ i, n)] o: Out<f32>,
+) {
+    o[..] = a[..];
+}
+
+fn main() {}

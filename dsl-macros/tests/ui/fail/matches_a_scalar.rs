@@ -1,0 +1,14 @@
+use systole::prelude::*;
+
+#[tpu_kernel(grid(i))]
+fn kernel(
+    #[block(m: 8 @ i, n)] a: In<f32>,
+    #[block(m: 8 @ i, n)] o: Out<f32>,
+) {
+    match i {
+        0 => o[..] = a[..], //~ mismatched types
+        _ => {}
+    }
+}
+
+fn main() {}

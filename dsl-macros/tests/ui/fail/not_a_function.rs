@@ -1,0 +1,6 @@
+use systole::prelude::*;
+
+#[tpu_kernel]
+struct Kernel; //~ expected a function
+
+fn main() {}
