@@ -8,6 +8,7 @@ pub mod flash_attention;
 pub mod layer_norm;
 pub mod matmul;
 pub mod rms_norm;
+pub mod scale_add;
 pub mod softmax;
 mod xla;
 
@@ -28,6 +29,11 @@ pub static KERNELS: &[KernelEntry] = &[
         name: "matmul",
         doc: "matrix product with a fused epilogue",
         specs: matmul::specs::specs,
+    },
+    KernelEntry {
+        name: "scale_add",
+        doc: "factor * x + y, rounded once",
+        specs: scale_add::specs::specs,
     },
     KernelEntry { name: "softmax", doc: "softmax of each row", specs: softmax::specs::specs },
     KernelEntry {
