@@ -1,4 +1,5 @@
-//! Kernels on host arrays: traced for the shapes of the arguments, and interpreted.
+//! Kernels on host arrays: traced for the shapes of the arguments, validated for no chip in
+//! particular, and interpreted with every hazard checked.
 
 use crate::back::interp;
 use crate::diag::Diagnostics;
