@@ -18,9 +18,10 @@
 //! # Numerics
 //!
 //! They are those of [`crate::ir`], and do not depend on compile options: rounding to `bf16` and
-//! `f16` is written as `reduce_precision`, which XLA must not drop, and every `dot` of `f32`
-//! operands as the bf16 passes of its precision. Two liberties stay with the device's compiler:
-//! XLA:CPU fuses `a * b + c` into one rounding and flushes subnormal numbers to zero.
+//! `f16` is written as `reduce_precision`, which XLA must not drop; every `dot` of `f32` operands
+//! as the bf16 passes of its precision; `max` and `min` of floats as comparisons, since XLA:CPU's
+//! own lose NaN. Two liberties stay with the device's compiler: XLA:CPU fuses `a * b + c` into one
+//! rounding and flushes subnormal numbers to zero.
 //!
 //! # What it does not check
 //!

@@ -239,6 +239,11 @@ impl Writer {
         result
     }
 
+    /// Whether each element is neither infinite nor NaN.
+    pub(super) fn is_finite(&mut self, x: &Tensor) -> Tensor {
+        self.mapped("is_finite", x, DType::Bool, &x.shape.clone())
+    }
+
     /// `then` where `cond`, else `other`; a scalar condition chooses whole tensors.
     pub(super) fn select(&mut self, cond: &Tensor, then: &Tensor, other: &Tensor) -> Tensor {
         let text = format_args!("select {cond}, {then}, {other} : {}, {}", cond.ty(), then.ty());
@@ -433,8 +438,8 @@ impl Writer {
         result
     }
 
-    /// Combines along an axis, which the result does not have. Sum, maximum and minimum only:
-    /// `combine` is the op's name, `init` its neutral scalar.
+    /// Combines along an axis, which the result does not have, by the op of this name, whose
+    /// neutral scalar is `init`.
     pub(super) fn reduce(
         &mut self,
         x: &Tensor,
@@ -454,6 +459,34 @@ impl Writer {
         result
     }
 
+    /// As [`Writer::reduce`], combining by the ops written before [`Writer::end_reduce`].
+    pub(super) fn begin_reduce(&mut self, x: &Tensor, init: &Tensor, axis: usize) -> OpenReduce {
+        let mut shape = x.shape.clone();
+        shape.remove(axis);
+        let result = self.fresh(x.dtype, &shape);
+        let args = [self.fresh(x.dtype, &[]), self.fresh(x.dtype, &[])];
+        self.bare_line(format_args!(
+            "{result} = stablehlo.reduce({x} init: {init}) across dimensions = [{axis}] : ({}, {}) -> {}",
+            x.ty(),
+            init.ty(),
+            result.ty()
+        ));
+        self.indent += 1;
+        let [lhs, rhs] = &args;
+        self.bare_line(format_args!("reducer({lhs}: {}, {rhs}: {}) {{", lhs.ty(), rhs.ty()));
+        self.indent += 1;
+        OpenReduce { result, args }
+    }
+
+    /// Ends a reduction with the two elements combined.
+    pub(super) fn end_reduce(&mut self, open: OpenReduce, combined: &Tensor) -> Tensor {
+        self.give(std::slice::from_ref(combined));
+        self.indent -= 1;
+        self.line(format_args!("}}"));
+        self.indent -= 1;
+        open.result
+    }
+
     /// A matrix product, contracting these axes.
     pub(super) fn dot(
         &mut self,
@@ -463,9 +496,12 @@ impl Writer {
         result: DType,
     ) -> Tensor {
         let shape = [lhs.shape[1 - contract.0], rhs.shape[1 - contract.1]];
+        // A device with a bf16 matrix unit would round `f32` operands by default.
+        let precision =
+            if lhs.dtype == DType::F32 { ", precision = [HIGHEST, HIGHEST]" } else { "" };
         let result = self.fresh(result, &shape);
         self.line(format_args!(
-            "{result} = stablehlo.dot_general {lhs}, {rhs}, contracting_dims = [{}] x [{}] : ({}, {}) -> {}",
+            "{result} = stablehlo.dot_general {lhs}, {rhs}, contracting_dims = [{}] x [{}]{precision} : ({}, {}) -> {}",
             contract.0,
             contract.1,
             lhs.ty(),
@@ -550,6 +586,14 @@ pub(super) struct OpenWhile {
     id: u32,
     /// The carried values, in condition and body.
     pub(super) args: Vec<Tensor>,
+}
+
+/// A reduction whose combining region is being written.
+#[derive(Debug)]
+pub(super) struct OpenReduce {
+    result: Tensor,
+    /// The two elements to combine.
+    pub(super) args: [Tensor; 2],
 }
 
 /// A branch whose regions are being written.

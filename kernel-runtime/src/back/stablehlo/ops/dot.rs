@@ -6,7 +6,7 @@ use crate::back::stablehlo::text::Tensor;
 use crate::diag::Diagnostic;
 use crate::ir::DType;
 use crate::ir::kernel::OpData;
-use crate::ir::ops::{DotOp, Precision};
+use crate::ir::ops::{DotOp, Literal, Precision};
 
 /// Lowers a product: integers directly, floats as the bf16 passes of the precision.
 pub(in crate::back::stablehlo) fn lower(
@@ -31,7 +31,7 @@ pub(in crate::back::stablehlo) fn lower(
     for order in (0..n_parts).rev() {
         for (i, part) in lhs.iter().enumerate().take(order + 1) {
             let Some(other) = rhs.get(order - i) else { continue };
-            let product = cx.out.dot(part, other, contract, DType::F32);
+            let product = float_dot(cx, part, other, contract);
             sum = Some(match sum {
                 Some(sum) => cx.out.binary("add", &sum, &product),
                 None => product,
@@ -55,19 +55,38 @@ fn integer_dot(
     cx.out.dot(&lhs, &rhs, contract, DType::I32)
 }
 
-/// The bf16 parts of a float operand, largest first: one if it is bf16 already.
+/// The parts of a float operand, largest first: `f32` as bf16 numbers, other types whole, since
+/// their products are exact in `f32` anyway.
 fn split(cx: &mut Lowering<'_>, x: &Tensor, n_parts: usize) -> Vec<Tensor> {
-    if x.dtype == DType::BF16 {
+    if x.dtype != DType::F32 {
         return vec![x.clone()];
     }
-    let mut rest = round::widen(cx, x);
+    let mut rest = x.clone();
     let mut parts = Vec::with_capacity(n_parts);
     for idx in 0..n_parts {
         let part = round::round(cx, &rest, DType::BF16);
         parts.push(cx.out.convert(&part, DType::BF16));
         if idx + 1 < n_parts {
-            rest = cx.out.binary("subtract", &rest, &part);
+            // An infinity or NaN is all in its first part; inf - inf would make it NaN.
+            let difference = cx.out.binary("subtract", &rest, &part);
+            let finite = cx.out.is_finite(&part);
+            let zero = cx.out.constant(Literal::float(DType::F32, 0.0), &x.shape);
+            rest = cx.out.select(&finite, &difference, &zero);
         }
     }
     parts
+}
+
+/// One pass, accumulated in `f32`: bf16 by bf16, or whatever else as `f32`.
+fn float_dot(
+    cx: &mut Lowering<'_>,
+    lhs: &Tensor,
+    rhs: &Tensor,
+    contract: (usize, usize),
+) -> Tensor {
+    if lhs.dtype == DType::BF16 && rhs.dtype == DType::BF16 {
+        return cx.out.dot(lhs, rhs, contract, DType::F32);
+    }
+    let (lhs, rhs) = (round::widen(cx, lhs), round::widen(cx, rhs));
+    cx.out.dot(&lhs, &rhs, contract, DType::F32)
 }

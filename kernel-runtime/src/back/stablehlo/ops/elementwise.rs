@@ -49,8 +49,8 @@ fn fold(elementwise: Elementwise, vals: &[Val]) -> Option<Val> {
     };
     let (dtype, x) = scalar(0)?;
     let literal = match elementwise {
-        Elementwise::Unary(unary) => Literal::int(dtype, unary.eval_int(x)),
-        Elementwise::Binary(binary) => Literal::int(dtype, binary.eval_int(x, scalar(1)?.1)),
+        Elementwise::Unary(unary) => wrapped(dtype, unary.eval_int(x)),
+        Elementwise::Binary(binary) => wrapped(dtype, binary.eval_int(x, scalar(1)?.1)),
         Elementwise::Compare(compare) => {
             Literal::int(DType::Bool, i64::from(compare.eval(x, scalar(1)?.1)))
         }
@@ -61,6 +61,11 @@ fn fold(elementwise: Elementwise, vals: &[Val]) -> Option<Val> {
         | Elementwise::Bitcast(_) => return None,
     };
     Some(Val::Uniform(literal, Shape::new()))
+}
+
+/// The result of an integer op; one on `bool` is its lowest bit.
+fn wrapped(dtype: DType, value: i64) -> Literal {
+    Literal::int(dtype, if dtype == DType::Bool { value & 1 } else { value })
 }
 
 fn direction(compare: Compare) -> Direction {
@@ -167,6 +172,11 @@ fn compose_unary(cx: &mut Lowering<'_>, unary: Unary, x: &Tensor) -> Tensor {
 
 fn lower_binary(cx: &mut Lowering<'_>, binary: Binary, x: &Tensor, y: &Tensor) -> Tensor {
     let signed = x.dtype.is_signed_int();
+    match binary {
+        Binary::Max if x.dtype.is_float() => return extreme(cx, Direction::Gt, x, y),
+        Binary::Min if x.dtype.is_float() => return extreme(cx, Direction::Lt, x, y),
+        _ => {}
+    }
     let form = match binary {
         Binary::Max => Form::Exact("maximum"),
         Binary::Min => Form::Exact("minimum"),
@@ -192,6 +202,21 @@ fn lower_binary(cx: &mut Lowering<'_>, binary: Binary, x: &Tensor, y: &Tensor) -
         Form::Exact(name) | Form::Rounded(name) => cx.out.binary(name, x, y),
         Form::Composed => x.clone(),
     }
+}
+
+/// The larger (`Gt`) or smaller (`Lt`) of two floats; NaN if either is. StableHLO's `maximum` and
+/// `minimum` mean the same, but XLA:CPU loses NaN in them, by the default of
+/// `xla_cpu_enable_fast_min_max` and, in reductions, whatever its options.
+pub(super) fn extreme(
+    cx: &mut Lowering<'_>,
+    direction: Direction,
+    x: &Tensor,
+    y: &Tensor,
+) -> Tensor {
+    let better = cx.out.compare(direction, x, y);
+    let is_nan = cx.out.compare(Direction::Ne, x, x);
+    let take_x = cx.out.binary("or", &better, &is_nan);
+    cx.out.select(&take_x, x, y)
 }
 
 /// Converts by the rules of [`crate::ir`].

@@ -1,5 +1,6 @@
 //! Reductions along one axis.
 
+use super::elementwise::extreme;
 use super::round;
 use crate::back::stablehlo::lower::Lowering;
 use crate::back::stablehlo::text::{Direction, Tensor};
@@ -31,16 +32,43 @@ pub(in crate::back::stablehlo) fn lower(
 
 /// Sum, maximum or minimum; the axis stays with size 1.
 fn reduce_axis(cx: &mut Lowering<'_>, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
-    let neutral = cx.out.constant(neutral(kind, x.dtype), &[]);
-    let combine = match kind {
-        ReduceKind::Sum => "add",
-        ReduceKind::Max | ReduceKind::ArgMax => "maximum",
-        ReduceKind::Min | ReduceKind::ArgMin => "minimum",
+    let reduced = match kind {
+        ReduceKind::Max if x.dtype.is_float() => float_extreme(cx, x, kind, Direction::Gt, axis),
+        ReduceKind::Min if x.dtype.is_float() => float_extreme(cx, x, kind, Direction::Lt, axis),
+        ReduceKind::Sum => reduce_by(cx, x, kind, "add", axis),
+        ReduceKind::Max | ReduceKind::ArgMax => reduce_by(cx, x, kind, "maximum", axis),
+        ReduceKind::Min | ReduceKind::ArgMin => reduce_by(cx, x, kind, "minimum", axis),
     };
-    let reduced = cx.out.reduce(x, &neutral, combine, axis);
     let mut shape = x.shape.clone();
     shape[axis] = 1;
     cx.out.reshape(&reduced, &shape)
+}
+
+fn reduce_by(
+    cx: &mut Lowering<'_>,
+    x: &Tensor,
+    kind: ReduceKind,
+    combine: &str,
+    axis: usize,
+) -> Tensor {
+    let neutral = cx.out.constant(neutral(kind, x.dtype), &[]);
+    cx.out.reduce(x, &neutral, combine, axis)
+}
+
+/// The largest or smallest float, in `f32`, since XLA:CPU is slow on regions of narrow floats.
+fn float_extreme(
+    cx: &mut Lowering<'_>,
+    x: &Tensor,
+    kind: ReduceKind,
+    direction: Direction,
+    axis: usize,
+) -> Tensor {
+    let wide = round::widen(cx, x);
+    let neutral = cx.out.constant(neutral(kind, DType::F32), &[]);
+    let open = cx.out.begin_reduce(&wide, &neutral, axis);
+    let better = extreme(cx, direction, &open.args[0], &open.args[1]);
+    let reduced = cx.out.end_reduce(open, &better);
+    cx.out.convert(&reduced, x.dtype)
 }
 
 /// The element that leaves the others as they are.
