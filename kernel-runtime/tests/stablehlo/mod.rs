@@ -1,5 +1,4 @@
-//! The StableHLO back end: golden texts, refusals, and kernels run by XLA on the CPU.
+//! The StableHLO back end: golden texts and refusals. Results are tested by `conformance`.
 mod golden;
 mod kernels;
 mod refuse;
-mod run;
