@@ -7,6 +7,7 @@
 )]
 mod aot;
 mod cli;
+mod fuzz;
 mod interp;
 #[cfg(feature = "mlir")]
 mod mosaic;
