@@ -9,6 +9,7 @@ use crate::ir::{Builder, Type};
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Folds a kernel.
 ///
@@ -42,16 +43,13 @@ pub fn fold(kernel: &Kernel) -> Kernel {
     folded
 }
 
-/// An op with its operands: two of them that are equal give equal results.
-type Key = (Op, SmallVec<[Value; 4]>);
-
 struct Folder<'k> {
     old: &'k Kernel,
     new: Builder,
     /// By old value, the new one.
     values: Vec<Option<Value>>,
-    /// Pure ops by open block, innermost last.
-    scopes: Vec<HashMap<Key, Value>>,
+    /// The results of pure ops by open block, innermost last; keyed by a hash of op and operands.
+    scopes: Vec<HashMap<u64, Value>>,
 }
 
 impl Folder<'_> {
@@ -141,13 +139,19 @@ impl Folder<'_> {
         types: &[Type],
         loc: LocId,
     ) -> SmallVec<[Value; 4]> {
-        let key = (op, operands);
+        let mut hasher = DefaultHasher::new();
+        (&op, &operands).hash(&mut hasher);
+        let key = hasher.finish();
         let n_scopes = if types.iter().all(Type::is_scalar) { self.scopes.len() } else { 1 };
         let found = self.scopes.iter().rev().take(n_scopes).find_map(|scope| scope.get(&key));
-        if let Some(&value) = found {
+        if let Some(&value) = found
+            && let Some(equal) = self.new.kernel().defining_op(value)
+            && equal.op == op
+            && equal.operands == operands
+        {
             return smallvec![value];
         }
-        let results = self.append(key.0.clone(), &key.1, &[], types, loc);
+        let results = self.append(op, &operands, &[], types, loc);
         if let (Some(scope), [result]) = (self.scopes.last_mut(), &results[..]) {
             scope.insert(key, *result);
         }
