@@ -3,6 +3,24 @@
 //! A [`Diagnostic`] is data: a code, a message with the numbers that clash, labels on the user's
 //! Rust lines, and a help text that says what to write instead. Stages accumulate them in
 //! [`Diagnostics`] and never stop at the first. This module depends on no other.
+//!
+//! # As JSON
+//!
+//! Everywhere that `--json` prints diagnostics they are an array of objects with all of these
+//! fields; fields may be added, but none renamed, dropped or given another meaning:
+//!
+//! ```json
+//! [{
+//!   "code": "valid::vmem_overflow",
+//!   "severity": "error",
+//!   "message": "blocks and scratch need 18.0 MiB of VMEM, v4 allows 16.0 MiB",
+//!   "labels": [{"span": {"file": "src/k.rs", "line": 7, "column": 5}, "text": ""}],
+//!   "help": "use smaller blocks",
+//!   "notes": ["18.0 MiB  x  2 x f32[2304, 1024]"]
+//! }]
+//! ```
+//!
+//! `severity` is `error` or `warning`, the first label is the primary one, `help` may be null.
 
 mod codes;
 pub mod render;
@@ -194,3 +212,55 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_documented_fields() {
+        let span = Span { file: Arc::from("src/k.rs"), line: 7, column: 5 };
+        let error = Diagnostic::error(Code::VALID_VMEM_OVERFLOW, "too large").at(span, "here");
+        let warning = Diagnostic::warning(Code::IR_TYPE, "odd").help("do").note("a fact");
+        let json = serde_json::to_value(Diagnostics(vec![error, warning])).unwrap();
+        let expected = serde_json::json!([
+            {
+                "code": "valid::vmem_overflow",
+                "severity": "error",
+                "message": "too large",
+                "labels": [{"span": {"file": "src/k.rs", "line": 7, "column": 5}, "text": "here"}],
+                "help": null,
+                "notes": [],
+            },
+            {
+                "code": "ir::type",
+                "severity": "warning",
+                "message": "odd",
+                "labels": [],
+                "help": "do",
+                "notes": ["a fact"],
+            },
+        ]);
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn unsupported_means_that_nothing_else_is_wrong() {
+        let unsupported = || Diagnostic::error(Code::VALID_UNSUPPORTED_MATMUL, "no int8");
+        let warning = || Diagnostic::warning(Code::VALID_MXU_PADDING, "half idle");
+        let wrong = || Diagnostic::error(Code::VALID_EMPTY, "no elements");
+        assert!(Diagnostics(vec![warning(), unsupported()]).is_unsupported());
+        assert!(!Diagnostics(vec![wrong(), unsupported()]).is_unsupported());
+        assert!(!Diagnostics(vec![warning()]).is_unsupported());
+        assert!(!Diagnostics::default().is_unsupported());
+    }
+
+    #[test]
+    fn every_code_is_found_and_explained() {
+        for entry in CODES {
+            assert_eq!(Code::parse(entry.code.as_str()), Some(entry.code));
+            assert_eq!(entry.code.entry().map(|found| found.explanation), Some(entry.explanation));
+            assert!(entry.explanation.len() > 30, "{} is hardly explained", entry.code);
+        }
+    }
+}
