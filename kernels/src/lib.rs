@@ -15,7 +15,6 @@ mod xla;
 use systole::diag::Diagnostics;
 use systole::ir::{Array, DType, Kernel};
 use systole::run::KernelEntry;
-use systole::target::Target;
 use systole::trace::{ArgSpec, KernelFn};
 
 /// Every kernel of this crate.
@@ -81,11 +80,12 @@ fn array(dtype: DType, shape: &[usize], values: &[f64]) -> Array {
 /// Rows per block of a kernel that streams `[m, n]` arrays by whole rows.
 ///
 /// Blocks of about 2 MiB hide the latency of a DMA and leave room for two buffers of each operand
-/// under the default VMEM limit; the v5e to 7x cycles of the specs were best there.
-fn block_rows(_target: &Target, shape: &[usize], dtype: DType) -> usize {
+/// under the default VMEM limit. Where the vector unit is the limit, shorter blocks expose less of
+/// the first load and the last store: `max_rows` bounds them.
+fn block_rows(shape: &[usize], dtype: DType, max_rows: usize) -> usize {
     let [m, n] = [0, 1].map(|axis| shape.get(axis).copied().unwrap_or(1));
     // A power of two, so that it is a multiple of every tiling and splits the usual sizes.
     let fitting = (2 << 20) / (n * dtype.size_bytes()).max(1);
     let rows = if fitting == 0 { 8 } else { 1 << fitting.ilog2() };
-    rows.clamp(16, 512).min(m.next_multiple_of(16))
+    rows.clamp(16, max_rows).min(m.next_multiple_of(16))
 }

@@ -70,7 +70,7 @@ impl Main {
         let literal = if value == f64::NEG_INFINITY {
             if dtype == DType::F32 { "0xFF800000".to_owned() } else { "0xFF80".to_owned() }
         } else if dtype.is_float() {
-            format!("{value:e}")
+            format!("{value:.17e}")
         } else {
             format!("{value}")
         };

@@ -20,7 +20,10 @@ pub fn build(
     shape: &[usize],
     eps: f32,
 ) -> Result<Kernel, Diagnostics> {
-    let rows = crate::block_rows(target, shape, dtype);
+    // 7x has the bandwidth to make the vector unit the limit of wide rows.
+    let wide = shape.get(1).is_some_and(|n| *n >= 1024);
+    let max_rows = if target.name == "tpu7x" && wide { 256 } else { 512 };
+    let rows = crate::block_rows(shape, dtype, max_rows);
     let row = &shape[shape.len().min(1)..];
     crate::by_float!(dtype, T => {
         crate::trace(&layer_norm::<T>(rows, eps), &[(dtype, shape), (dtype, row), (dtype, row)])
