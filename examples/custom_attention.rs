@@ -6,7 +6,7 @@
 use std::error::Error;
 use systole::back::interp;
 use systole::prelude::*;
-use systole::run::{Sampler, XlaDevice, compile_for};
+use systole::run::{Sampler, Tolerance, XlaDevice, compare, compile_for};
 use systole::target::{GENERIC, Target};
 use systole::{aot, valid};
 use systole_kernels::flash_attention::{Attention, Heads};
@@ -35,15 +35,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let checked = valid::check(kernel, &GENERIC)?;
     let by_interpreter = interp::run(&checked, &inputs, &interp::Options::default())?.outputs;
     let by_xla = XlaDevice::xla_cpu()?.run(&checked, &inputs)?;
-    let pairs = by_interpreter[0].to_f32().into_iter().zip(by_xla[0].to_f32());
-    let worst = pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-    println!("every hazard checked; interpreter and XLA differ by at most {worst}");
+    let comparison = compare(&by_interpreter[0], &by_xla[0], &Tolerance::ulp(2));
+    println!("every hazard checked; XLA differs by {:.1e} at most", comparison.max_abs_err);
 
     for target in Target::TPUS {
         let kernel = attention.kernel(target, DType::BF16, heads, false)?;
         let report = compile_for(&kernel, target)?;
-        let cycles = report.cycles.map_or("no estimate".into(), |cycles| cycles.to_string());
-        println!("{:>6}: {cycles:>11} cycles", target.name);
+        let cycles =
+            report.cycles.map_or("no estimate".into(), |cycles| format!("{cycles} cycles"));
+        println!("{:>6}: {cycles:>14}", target.name);
     }
     Ok(())
 }

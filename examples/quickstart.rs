@@ -6,7 +6,7 @@
 use half::bf16;
 use std::error::Error;
 use systole::prelude::*;
-use systole::run::{Sampler, XlaDevice, compile_for};
+use systole::run::{Sampler, Tolerance, XlaDevice, compare, compile_for};
 use systole::target::{GENERIC, Target};
 use systole::trace::{ArgSpec, KernelFn};
 use systole::{aot, valid};
@@ -45,16 +45,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let traced = kernel.trace(&args)?;
     let cpu = XlaDevice::xla_cpu()?;
     let outputs = cpu.run(&valid::check(traced.clone(), &GENERIC)?, &[a, b])?;
-    let pairs = checked.to_f32().into_iter().zip(outputs[0].to_f32());
-    let worst = pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-    println!("interpreter and XLA differ by at most {worst}");
+    let comparison = compare(&checked, &outputs[0], &Tolerance::ulp(1));
+    println!("interpreter and XLA differ by {} unit in the last place", comparison.max_ulp);
 
     // 3. By the TPU's own compiler.
     for target in Target::TPUS {
         let report = compile_for(&traced, target)?;
-        let cycles = report.cycles.map_or("no estimate".into(), |cycles| cycles.to_string());
+        let cycles =
+            report.cycles.map_or("no estimate".into(), |cycles| format!("{cycles} cycles"));
         let vmem = report.vmem_bytes.unwrap_or(0) >> 10;
-        println!("{:>6}: {cycles:>11} cycles, {vmem:>6} KiB of VMEM", target.name);
+        println!("{:>6}: {cycles:>14}, {vmem:>6} KiB of VMEM", target.name);
     }
     Ok(())
 }
