@@ -18,7 +18,7 @@ mod tests;
 
 /// Makes a function a TPU kernel.
 ///
-/// ```ignore
+/// ```text
 /// #[tpu_kernel(grid(i: parallel, j: parallel, l: arbitrary))]
 /// pub fn matmul<T: Float>(
 ///     #[comptime] t: Tiles,

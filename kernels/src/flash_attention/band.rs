@@ -56,6 +56,13 @@ impl Band {
         }
     }
 
+    /// Whether some row sees no column at all.
+    pub fn has_blind_rows(&self, sq: usize, sk: usize) -> bool {
+        let (lowest, highest) = self.limits();
+        highest.is_some_and(|limit| limit < 0)
+            || lowest.is_some_and(|limit| sq as isize - 1 + limit > sk as isize - 1)
+    }
+
     /// The number of `(row, column)` pairs seen.
     pub fn n_pairs(&self, sq: usize, sk: usize) -> u64 {
         let (lowest, highest) = self.limits();

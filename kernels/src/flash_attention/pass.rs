@@ -266,7 +266,7 @@ impl<'a> SuperTile<'a> {
 
     /// Whether some row may see no key.
     fn may_be_blind(&self) -> bool {
-        self.config.mask.is_some() || self.plan.has_blind_rows()
+        self.config.mask.is_some() || self.plan.band.has_blind_rows(self.plan.sq, self.plan.sk)
     }
 
     fn dot(&self, transpose_rhs: bool) -> DotOp {

@@ -212,13 +212,6 @@ impl Plan {
         all & if case.first { first } else { !first } & if case.last { last } else { !last }
     }
 
-    /// Whether the band leaves a row without any key.
-    pub fn has_blind_rows(&self) -> bool {
-        let (lowest, highest) = self.band.limits();
-        highest.is_some_and(|limit| limit < 0)
-            || lowest.is_some_and(|limit| self.sq as isize - 1 + limit > self.sk as isize - 1)
-    }
-
     /// Shape of the scratch that holds a query block's scores.
     pub fn scores_shape(&self) -> [usize; 2] {
         let rows = self.blocks.q_blocks.iter().map(|(_, rows)| *rows).max().unwrap_or(8);

@@ -9,8 +9,12 @@ pub fn matmul<T: Num, U: Num>(
     #[comptime] tiles: Tiles,
     #[comptime] precision: Precision,
     #[comptime] epilogue: impl Fn(Tile<T::Acc>) -> Tile<U> + Clone,
-    #[block(m: tiles.m @ i, k: tiles.k @ l)] a: In<T>,
-    #[block(k: tiles.k @ l, n: tiles.n @ j)] b: In<T>,
+    #[block(m: tiles.m @ i, k: tiles.k @ l)]
+    #[streams(k: tiles.k_streams)]
+    a: In<T>,
+    #[block(k: tiles.k @ l, n: tiles.n @ j)]
+    #[streams(k: tiles.k_streams)]
+    b: In<T>,
     #[block(m: tiles.m @ i, n: tiles.n @ j)] c: Out<U>,
     #[scratch(tiles.acc_shape(k))] acc: Vmem<T::Acc>,
 ) {
@@ -24,8 +28,12 @@ pub fn matmul_nt<T: Num, U: Num>(
     #[comptime] tiles: Tiles,
     #[comptime] precision: Precision,
     #[comptime] epilogue: impl Fn(Tile<T::Acc>) -> Tile<U> + Clone,
-    #[block(m: tiles.m @ i, k: tiles.k @ l)] a: In<T>,
-    #[block(n: tiles.n @ j, k: tiles.k @ l)] b: In<T>,
+    #[block(m: tiles.m @ i, k: tiles.k @ l)]
+    #[streams(k: tiles.k_streams)]
+    a: In<T>,
+    #[block(n: tiles.n @ j, k: tiles.k @ l)]
+    #[streams(k: tiles.k_streams)]
+    b: In<T>,
     #[block(m: tiles.m @ i, n: tiles.n @ j)] c: Out<U>,
     #[scratch(tiles.acc_shape(k))] acc: Vmem<T::Acc>,
 ) {
@@ -39,8 +47,12 @@ pub fn matmul_tn<T: Num, U: Num>(
     #[comptime] tiles: Tiles,
     #[comptime] precision: Precision,
     #[comptime] epilogue: impl Fn(Tile<T::Acc>) -> Tile<U> + Clone,
-    #[block(k: tiles.k @ l, m: tiles.m @ i)] a: In<T>,
-    #[block(k: tiles.k @ l, n: tiles.n @ j)] b: In<T>,
+    #[block(k: tiles.k @ l, m: tiles.m @ i)]
+    #[streams(k: tiles.k_streams)]
+    a: In<T>,
+    #[block(k: tiles.k @ l, n: tiles.n @ j)]
+    #[streams(k: tiles.k_streams)]
+    b: In<T>,
     #[block(m: tiles.m @ i, n: tiles.n @ j)] c: Out<U>,
     #[scratch(tiles.acc_shape(k))] acc: Vmem<T::Acc>,
 ) {
@@ -54,8 +66,12 @@ pub fn matmul_tt<T: Num, U: Num>(
     #[comptime] tiles: Tiles,
     #[comptime] precision: Precision,
     #[comptime] epilogue: impl Fn(Tile<T::Acc>) -> Tile<U> + Clone,
-    #[block(k: tiles.k @ l, m: tiles.m @ i)] a: In<T>,
-    #[block(n: tiles.n @ j, k: tiles.k @ l)] b: In<T>,
+    #[block(k: tiles.k @ l, m: tiles.m @ i)]
+    #[streams(k: tiles.k_streams)]
+    a: In<T>,
+    #[block(n: tiles.n @ j, k: tiles.k @ l)]
+    #[streams(k: tiles.k_streams)]
+    b: In<T>,
     #[block(m: tiles.m @ i, n: tiles.n @ j)] c: Out<U>,
     #[scratch(tiles.acc_shape(k))] acc: Vmem<T::Acc>,
 ) {

@@ -9,7 +9,6 @@ pub use kernel::{matmul, matmul_nt, matmul_tn, matmul_tt};
 use half::bf16;
 use systole::diag::Diagnostics;
 use systole::ir::Kernel;
-use systole::ir::Streams;
 use systole::prelude::*;
 use systole::target::Target;
 use systole::trace::KernelFn;
@@ -23,6 +22,8 @@ pub struct Tiles {
     pub k: usize,
     /// Columns of the result per grid step.
     pub n: usize,
+    /// By how many copies at once an operand's block is fetched, each a part of the contraction.
+    pub k_streams: usize,
 }
 
 impl Tiles {
@@ -44,8 +45,12 @@ impl Tiles {
             _ => 512,
         };
         let longest = 4096 / dtype.size_bytes();
-        let k = if k <= longest { k } else { longest.min(1024) };
-        Tiles { m: m.min(side), k, n: n.min(side) }
+        let tile_k = if k <= longest { k } else { longest.min(1024) };
+        // With four copies at once the first step waits for a quarter as long (v5e, 1024^3 bf16:
+        // 21,333 cycles instead of 22,133). On 7x they cost more than they save.
+        let splits = tile_k == k && k.is_multiple_of(4 * 128);
+        let k_streams = if splits && target.name != "tpu7x" { 4 } else { 1 };
+        Tiles { m: m.min(side), k: tile_k, n: n.min(side), k_streams }
     }
 }
 
@@ -91,13 +96,11 @@ pub fn build(
     sizes: [usize; 3],
 ) -> Result<Kernel, Diagnostics> {
     let tiles = Tiles::for_target(target, dtype, sizes);
-    let mut kernel = match dtype {
+    match dtype {
         DType::I8 => trace::<i8, i32, _>(tiles, options, |x| x, sizes),
         DType::BF16 => trace::<bf16, bf16, _>(tiles, options, |x| x.cast(), sizes),
         _ => trace::<f32, f32, _>(tiles, options, |x| x, sizes),
-    }?;
-    stream_operands(&mut kernel, target, options.layout, tiles, sizes);
-    Ok(kernel)
+    }
 }
 
 fn trace<T: Num, U: Num, E: Fn(Tile<T::Acc>) -> Tile<U> + Clone + 'static>(
@@ -116,26 +119,4 @@ fn trace<T: Num, U: Num, E: Fn(Tile<T::Acc>) -> Tile<U> + Clone + 'static>(
         _ => Box::new(matmul_tt::<T, U, E>(tiles, precision, epilogue)),
     };
     crate::trace(&*kernel, &[(T::DTYPE, &lhs), (T::DTYPE, &rhs)])
-}
-
-/// Has each operand's block fetched by four copies at once along the contraction: the first step
-/// then waits for a quarter as long (v5e, 1024^3 bf16: 21,333 cycles instead of 22,133). On 7x the
-/// copies cost more than they save.
-fn stream_operands(
-    kernel: &mut Kernel,
-    target: &Target,
-    layout: Layout,
-    tiles: Tiles,
-    [_, k, _]: [usize; 3],
-) {
-    let n = 4;
-    if target.name == "tpu7x" || k > tiles.k || !k.is_multiple_of(n * 128) {
-        return;
-    }
-    let axes = [usize::from(!layout.transpose_lhs), usize::from(layout.transpose_rhs)];
-    for (param, axis) in kernel.params.iter_mut().zip(axes) {
-        if let Some(window) = &mut param.window {
-            window.streams = Some(Streams { axis, n });
-        }
-    }
 }

@@ -123,6 +123,11 @@ impl Case {
         let mut main = Main::default();
         let [lhs, rhs] = self.shapes();
         let (a, b) = (main.arg(self.dtype, &lhs), main.arg(self.dtype, &rhs));
+        // One bf16 pass, said so that every device does it: DEFAULT means f32 on a CPU.
+        let [a, b] = match (self.dtype, self.precision) {
+            (DType::F32, Precision::Medium) => [&a, &b].map(|x| main.convert(x, DType::BF16)),
+            _ => [a, b],
+        };
         let precision = match self.precision {
             Precision::Medium => "DEFAULT",
             Precision::High => "HIGH",
