@@ -13,7 +13,7 @@ use source::Source;
 
 /// Runs one rule over the repository and fails with all that it finds.
 fn enforce(rule: fn(&[Source]) -> Vec<Finding>) {
-    let findings = rule(&repo::sources());
+    let findings = rule(repo::sources());
     let report: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(report.is_empty(), "{} broken house rules:\n{}", report.len(), report.join("\n"));
 }

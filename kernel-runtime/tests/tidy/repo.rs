@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use crate::source::Source;
 
@@ -13,7 +14,13 @@ fn root() -> PathBuf {
 }
 
 /// Every file with text in it: what git tracks, and what it would track after `git add`.
-pub(crate) fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> &'static [Source] {
+    // Every rule reads all of it, and splitting megabytes of goldens once is enough.
+    static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(read_sources);
+    &SOURCES
+}
+
+fn read_sources() -> Vec<Source> {
     let paths = git_files(&["--cached", "--others", "--exclude-standard"]).unwrap_or_else(walk);
     // A file deleted but not yet committed, or one that is not text, holds nothing to check.
     let read =
