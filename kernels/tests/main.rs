@@ -8,3 +8,5 @@
 )]
 mod agreement;
 mod cli;
+#[cfg(feature = "mlir")]
+mod modules;
