@@ -14,9 +14,9 @@ pub fn specs() -> Vec<Spec> {
     let (f32, bf16) = (DType::F32, DType::BF16);
     let mut specs: Vec<Spec> = vec![
         Case::new(bf16, long, causal(), "_causal"),
-        Case::new(bf16, long, Attention::new(), ""),
+        Case::new(bf16, Heads { h: 2, kv_h: 2, ..long }, Attention::new(), ""),
         Case::new(bf16, long, causal(), "_causal_tiled").side(1024),
-        Case::new(bf16, Heads { kv_h: 2, ..long }, causal(), "_causal"),
+        Case::new(bf16, Heads { kv_h: 2, sq: 1024, sk: 1024, ..long }, causal(), "_causal"),
         Case::new(bf16, Heads { d: 64, ..long }, causal(), "_causal"),
         Case::new(bf16, long, Attention::new().sliding_window(512), "_w512"),
     ]

@@ -12,7 +12,6 @@ const EPS: f32 = 1e-12;
 pub fn specs() -> Vec<Spec> {
     vec![
         spec(DType::BF16, 4096, 2048).tag(Spec::LARGE),
-        spec(DType::F32, 4096, 2048).tag(Spec::LARGE),
         spec(DType::F32, 256, 512),
         // One row per token of a 32 x 128 batch through all-MiniLM-L6-v2.
         spec(DType::F32, 4096, 384).tag("minilm"),

@@ -12,7 +12,6 @@ const EPS: f32 = 1e-5;
 pub fn specs() -> Vec<Spec> {
     vec![
         spec(DType::BF16, 4096, 2048).tag(Spec::LARGE),
-        spec(DType::F32, 4096, 2048).tag(Spec::LARGE),
         spec(DType::F32, 256, 512),
         spec(DType::BF16, 100, 384),
         spec(DType::F32, 77, 200),
