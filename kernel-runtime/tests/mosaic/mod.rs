@@ -1,5 +1,6 @@
 //! The Mosaic back end: recorded modules, determinism, refusals, and what each op becomes.
 
+mod aot;
 mod cases;
 mod golden;
 mod refuse;
