@@ -117,8 +117,10 @@ impl<'a> Analysis<'a> {
                 walk.copy_bytes += instruction.bytes() * runs;
             }
             "async-start" if estimate.is_none() => self.walk_async(instruction, runs, walk),
-            _ => match estimate.or_else(|| self.twin(instruction)) {
-                Some(cycles) => self.add_program(instruction, cycles, runs, walk),
+            _ => match self.profiled(instruction) {
+                Some((profiled, cycles)) => {
+                    self.add_program(instruction, profiled, cycles, runs, walk);
+                }
                 None if self.is_tiny(instruction) => walk.n_tiny += runs,
                 None => walk.missing.push(name.clone()),
             },
@@ -161,13 +163,20 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The estimate of an equal program: libtpu profiles equal ones once.
-    fn twin(&self, instruction: &Instruction) -> Option<u64> {
+    /// The name under which this program was profiled, and its estimate: libtpu profiles one of
+    /// several equal programs.
+    fn profiled<'b>(&'b self, instruction: &'b Instruction) -> Option<(&'b str, u64)> {
+        if let Some(&cycles) = self.estimates.get(&instruction.name) {
+            return Some((&instruction.name, cycles));
+        }
         if !matches!(instruction.opcode.as_str(), "copy" | "broadcast" | "transpose" | "reshape") {
             return None;
         }
-        let mut twins = self.module.all().filter(|other| other.is_like(instruction));
-        twins.find_map(|twin| self.estimates.get(&twin.name)).copied()
+        let twins = self.module.all().filter(|other| other.is_like(instruction));
+        let mut profiled = twins.filter_map(|twin| {
+            self.estimates.get(&twin.name).map(|&cycles| (twin.name.as_str(), cycles))
+        });
+        profiled.next()
     }
 
     fn is_tiny(&self, instruction: &Instruction) -> bool {
@@ -175,10 +184,17 @@ impl<'a> Analysis<'a> {
             && instruction.bytes() <= TINY_BYTES
     }
 
-    fn add_program(&self, instruction: &Instruction, cycles: u64, runs: u64, walk: &mut Walk) {
-        let name = &instruction.name;
+    /// Adds a program with the dumps of the one that was `profiled`.
+    fn add_program(
+        &self,
+        instruction: &Instruction,
+        profiled: &str,
+        cycles: u64,
+        runs: u64,
+        walk: &mut Walk,
+    ) {
         let mut program = Program {
-            name: name.clone(),
+            name: instruction.name.clone(),
             opcode: instruction.opcode.clone(),
             runs,
             cycles,
@@ -188,15 +204,16 @@ impl<'a> Analysis<'a> {
             occupancy: None,
         };
         for dumps in &self.dumps {
-            let Ok(bundles) = File::open(dumps.bundles(name)) else { continue };
+            let Ok(bundles) = File::open(dumps.bundles(profiled)) else { continue };
             let Ok(mut executed) = Executed::read(BufReader::new(bundles)) else { continue };
-            if let Ok(path) = File::open(dumps.critical_path(name)) {
+            if let Ok(path) = File::open(dumps.critical_path(profiled)) {
                 // A path that ends early makes the cycles of lines incomplete, not wrong.
                 let _incomplete = executed.read_critical_path(BufReader::new(path));
             }
             program.ops = executed.ops;
             program.dma = executed.dma;
-            program.occupancy = dumps.occupancy(name, &executed.ops, executed.n_bundles, cycles);
+            program.occupancy =
+                dumps.occupancy(profiled, &executed.ops, executed.n_bundles, cycles);
             walk.overhead.dma_cycles += executed.overhead.dma_cycles * runs;
             walk.overhead.spill_cycles += executed.overhead.spill_cycles * runs;
             walk.overhead.other_cycles += executed.overhead.other_cycles * runs;
@@ -241,11 +258,14 @@ impl Walk {
             let bytes = report.dma.hbm_bytes + self.copy_bytes;
             let (compute_us, hbm_us) = (us_of_cycles(cycles), us_of_bytes(bytes));
             report.cycles = Some(cycles);
-            report.hbm_bytes = Some(bytes);
             report.compute_us = Some(compute_us);
-            report.hbm_us = Some(hbm_us);
-            report.time_us = Some(compute_us.max(hbm_us));
-            report.serial_time_us = Some(serial_us.max(hbm_us));
+            // A sum that leaves transfers out is no sum.
+            if report.dma.n_unknown_size == 0 {
+                report.hbm_bytes = Some(bytes);
+                report.hbm_us = Some(hbm_us);
+                report.time_us = Some(compute_us.max(hbm_us));
+                report.serial_time_us = Some(serial_us.max(hbm_us));
+            }
         }
         report.cycles_note = self.note(report);
         self.programs.sort_by(|a, b| {
@@ -268,7 +288,7 @@ impl Walk {
         }
         if report.dma.n_unknown_size > 0 {
             notes.push(format!(
-                "{} transfers of a size that only the running program knows are not in the bytes",
+                "the bytes are unknown: only the running program knows the size of {} transfers",
                 report.dma.n_unknown_size
             ));
         }
@@ -312,4 +332,123 @@ fn mean_occupancy(programs: &[Program], cycles: u64) -> Option<Occupancy> {
         mean.issue += busy.issue * weight;
     }
     Some(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Status;
+    use super::*;
+    use crate::target::V5E;
+
+    fn put(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
+        let key = (u32::from(field) << 3) | 2;
+        for mut number in [key, u32::try_from(bytes.len()).unwrap()] {
+            while number >= 0x80 {
+                out.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            out.push(number as u8);
+        }
+        out.extend(bytes);
+    }
+
+    /// An instruction of `n_floats` f32, with computations that it calls and a backend config.
+    fn instruction(name: &str, opcode: &str, n_floats: u8, called: &[u8], config: &str) -> Vec<u8> {
+        let mut shape = vec![2 << 3, 11];
+        put(&mut shape, 3, &[n_floats]);
+        let mut out = Vec::new();
+        put(&mut out, 1, name.as_bytes());
+        put(&mut out, 2, opcode.as_bytes());
+        put(&mut out, 3, &shape);
+        put(&mut out, 38, called);
+        put(&mut out, 43, config.as_bytes());
+        out
+    }
+
+    /// A fusion with an estimate.
+    fn fusion(name: &str, cycles: u64) -> Vec<u8> {
+        let config = format!(r#"{{"bundle_analysis_data":{{"estimated_cycles":"{cycles}"}}}}"#);
+        instruction(name, "fusion", 1, &[], &config)
+    }
+
+    fn constant(value: u8) -> Vec<u8> {
+        let mut out = instruction("bound", "constant", 1, &[], "");
+        put(&mut out, 8, &[4 << 3, value]);
+        out
+    }
+
+    /// A module whose computations have the ids 1, 2, ..; the first is the entry.
+    fn walk(computations: &[Vec<Vec<u8>>]) -> (Walk, Report) {
+        let mut message = vec![6 << 3, 1];
+        for (idx, instructions) in computations.iter().enumerate() {
+            let mut computation = vec![5 << 3, idx as u8 + 1];
+            instructions.iter().for_each(|bytes| put(&mut computation, 2, bytes));
+            put(&mut message, 3, &computation);
+        }
+        let module = Module::parse("hlo", &message).unwrap();
+        let analysis = Analysis::new(&module, Vec::new());
+        let mut report = Report::new("k", &V5E, Status::Ok);
+        analysis.walk().fill(&mut report, V5E.chip.as_ref().unwrap());
+        (analysis.walk(), report)
+    }
+
+    #[test]
+    fn sums_programs_and_copies() {
+        let copy = instruction("c", "copy-start", 8, &[], "");
+        let free = instruction("p", "parameter", 8, &[], "");
+        let (_, report) = walk(&[vec![free, fusion("a", 100), copy, fusion("b", 50)]]);
+        assert_eq!(report.cycles, Some(150));
+        assert_eq!((report.copy_bytes, report.hbm_bytes), (32, Some(32)));
+        assert_eq!(report.compute_us, Some(0.1));
+        assert_eq!(report.programs[0].name, "a");
+        assert_eq!(report.cycles_note, None);
+    }
+
+    #[test]
+    fn multiplies_loops_by_their_trip_count() {
+        let told = instruction("w", "while", 1, &[2, 3], r#"{"known_trip_count":{"n":"7"}}"#);
+        let body = vec![fusion("a", 10)];
+        let (_, report) = walk(&[vec![told], body.clone(), vec![]]);
+        assert_eq!(report.cycles, Some(70));
+        let silent = instruction("w", "while", 1, &[2, 3], "");
+        let (_, report) = walk(&[vec![silent.clone()], body.clone(), vec![constant(5)]]);
+        assert_eq!(report.cycles, Some(50));
+        assert!(report.cycles_note.unwrap().contains("w runs 5 times"));
+        let two = vec![constant(5), constant(6)];
+        let (walk, report) = walk(&[vec![silent], body, two]);
+        assert_eq!((report.cycles, report.time_us), (None, None));
+        assert_eq!(walk.missing, ["w (unknown trip count)"]);
+    }
+
+    #[test]
+    fn never_sums_in_part() {
+        let kernel = instruction("kernel", "custom-call", 1, &[], "");
+        let (walk, report) = walk(&[vec![fusion("a", 100), kernel]]);
+        assert_eq!(walk.missing, ["kernel"]);
+        assert_eq!((report.cycles, report.hbm_bytes), (None, None));
+        assert_eq!(report.cycles_note.unwrap(), "libtpu gives no estimate for kernel");
+    }
+
+    #[test]
+    fn takes_the_estimate_of_an_equal_copy() {
+        let config = r#"{"bundle_analysis_data":{"estimated_cycles":"9"}}"#;
+        let profiled = instruction("c1", "copy", 9, &[], config);
+        let twin = instruction("c2", "copy", 9, &[], "");
+        let (_, report) = walk(&[vec![profiled, twin]]);
+        assert_eq!(report.cycles, Some(18));
+        let other = instruction("c3", "copy", 2, &[], "");
+        let (_, report) = walk(&[vec![fusion("a", 1), other]]);
+        assert_eq!(report.cycles, Some(1));
+        assert!(report.cycles_note.unwrap().contains("1 tiny operations"));
+    }
+
+    #[test]
+    fn counts_what_asynchronous_operations_move() {
+        let start = instruction("s", "async-start", 100, &[2], "");
+        let moved = |opcode| vec![instruction("x", opcode, 4, &[], "")];
+        let (_, report) = walk(&[vec![start.clone(), fusion("a", 1)], moved("dynamic-slice")]);
+        assert_eq!(report.copy_bytes, 16);
+        let (_, report) = walk(&[vec![start], vec![fusion("b", 5)]]);
+        assert_eq!((report.copy_bytes, report.cycles), (0, Some(5)));
+    }
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// Overrides which executable is the worker.
@@ -161,7 +161,14 @@ fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Res
     };
     Ok(match Answer::read(dir) {
         Ok(Some(answer)) if status.success() => Ending::Answered(answer),
-        Ok(_) => Ending::Crashed(describe_crash(status, dir)),
+        Ok(_) => {
+            let text = describe_crash(status, dir);
+            // libtpu exits over a flag that this build of it does not have.
+            match text.contains("Unknown command line flag") {
+                true => Ending::Broken(format!("{text}; `./x setup` gets a libtpu that has it")),
+                false => Ending::Crashed(text),
+            }
+        }
         Err(error) => Ending::Broken(format!("the worker's answer is unreadable: {error}")),
     })
 }
@@ -192,6 +199,32 @@ fn reason(stderr: &str) -> Option<String> {
     fatal.or_else(last).map(|text| text.trim().to_owned())
 }
 
+const SCRATCH_PREFIX: &str = "systole-aot-";
+
+/// Removes folders of processes that were killed before they could: dumps are large. Only old ones,
+/// since a process of another container may live although this one cannot see it.
+fn remove_left_behind(parent: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(SCRATCH_PREFIX))
+            .and_then(|rest| rest.split_once('-'))
+            .and_then(|(pid, _n)| pid.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        let age = entry.metadata().and_then(|data| data.modified()).map(|time| time.elapsed());
+        let is_old = matches!(age, Ok(Ok(age)) if age > OLD);
+        if is_old && !Path::new("/proc").join(pid.to_string()).exists() {
+            // Another process may be faster.
+            let _gone = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// A folder for one compile, removed when it goes out of scope.
 #[derive(Debug)]
 pub(crate) struct Scratch {
@@ -203,10 +236,14 @@ impl Scratch {
     pub(crate) fn new(keep: Option<&Path>) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let parent = keep.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        static CLEANED: Once = Once::new();
+        if keep.is_none() {
+            CLEANED.call_once(|| remove_left_behind(&parent));
+        }
         let pid = std::process::id();
         loop {
             let n = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = parent.join(format!("systole-aot-{pid}-{n}"));
+            let path = parent.join(format!("{SCRATCH_PREFIX}{pid}-{n}"));
             std::fs::create_dir_all(&parent)?;
             match std::fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path, keep: keep.is_some() }),
@@ -234,6 +271,29 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn removes_only_old_folders_of_dead_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |name: String, seconds_old: u64| {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            let time = std::time::SystemTime::now() - Duration::from_secs(seconds_old);
+            File::open(&path).unwrap().set_modified(time).unwrap();
+            path
+        };
+        let dead = u32::MAX;
+        let old = make(format!("systole-aot-{dead}-0"), 7200);
+        let kept = [
+            make(format!("systole-aot-{dead}-1"), 60),
+            make(format!("systole-aot-{}-0", std::process::id()), 7200),
+            make("systole-aot-x-0".into(), 7200),
+            make("other".into(), 7200),
+        ];
+        remove_left_behind(dir.path());
+        assert!(!old.exists());
+        assert!(kept.iter().all(|path| path.exists()));
+    }
 
     #[test]
     fn finds_the_failed_check() {

@@ -108,3 +108,29 @@ fn compiles_without_estimating() {
     let executable = systole::aot::compile_to_executable(&request).unwrap();
     assert!(executable.len() > 10_000);
 }
+
+#[test]
+fn multiplies_a_loop_of_xla_by_its_trips() {
+    let program = "func.func public @main(%x: tensor<256x256xbf16>, %w: tensor<256x256xbf16>) -> tensor<256x256xbf16> {
+  %i0 = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<5> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %i0, %y = %x) : tensor<i32>, tensor<256x256xbf16>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %z = stablehlo.dot_general %y, %w, contracting_dims = [1] x [0]
+      : (tensor<256x256xbf16>, tensor<256x256xbf16>) -> tensor<256x256xbf16>
+    %t = stablehlo.tanh %z : tensor<256x256xbf16>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %t : tensor<i32>, tensor<256x256xbf16>
+  }
+  return %r#1 : tensor<256x256xbf16>
+}";
+    let report = ok(compile(&fresh(&V5E, program)));
+    let [most, ..] = &report.programs[..] else { panic!("{report:?}") };
+    assert_eq!((most.opcode.as_str(), most.runs), ("fusion", 5));
+    assert!(most.cycles > 0 && most.ops.eup > 0);
+    assert_eq!(report.cycles, Some(shared_out(&report)), "{:?}", report.programs);
+}

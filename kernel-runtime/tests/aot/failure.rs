@@ -42,6 +42,15 @@ fn refuses_a_target_that_is_no_tpu() {
 }
 
 #[test]
+fn says_which_flag_a_libtpu_lacks() {
+    let mut request = fresh(&V5E, DOT);
+    request.options.init_flags = vec!["--no_such_flag=true".into()];
+    let report = compile(&request);
+    assert_eq!(report.status, Status::Unavailable);
+    assert!(report.messages[0].text.contains("'no_such_flag'"), "{:?}", report.messages);
+}
+
+#[test]
 fn kills_a_compile_at_its_time_limit() {
     let mut request = fresh(&V5E, DOT);
     request.options.time_limit = Duration::from_millis(20);
