@@ -163,20 +163,31 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The name under which this program was profiled, and its estimate: libtpu profiles one of
-    /// several equal programs.
+    /// The name under which this program was profiled, and its estimate: of several equal programs
+    /// libtpu dumps one, and writes the estimate into the backend config of some.
     fn profiled<'b>(&'b self, instruction: &'b Instruction) -> Option<(&'b str, u64)> {
-        if let Some(&cycles) = self.estimates.get(&instruction.name) {
+        let own = self.estimates.get(&instruction.name).copied();
+        let is_dumped = |name: &str| self.dumps.iter().any(|dumps| dumps.bundles(name).is_file());
+        if let Some(cycles) = own
+            && is_dumped(&instruction.name)
+        {
             return Some((&instruction.name, cycles));
         }
-        if !matches!(instruction.opcode.as_str(), "copy" | "broadcast" | "transpose" | "reshape") {
-            return None;
+        let opcode = instruction.opcode.as_str();
+        let moves = matches!(opcode, "copy" | "broadcast" | "transpose" | "reshape");
+        let mut twins =
+            self.module.all().filter(|other| other.is_like(instruction)).filter_map(|twin| {
+                self.estimates.get(&twin.name).map(|&cycles| (twin.name.as_str(), cycles))
+            });
+        match own {
+            Some(cycles) => Some(
+                twins
+                    .find(|(name, other)| *other == cycles && is_dumped(name))
+                    .unwrap_or((&instruction.name, cycles)),
+            ),
+            None if moves => twins.next(),
+            None => None,
         }
-        let twins = self.module.all().filter(|other| other.is_like(instruction));
-        let mut profiled = twins.filter_map(|twin| {
-            self.estimates.get(&twin.name).map(|&cycles| (twin.name.as_str(), cycles))
-        });
-        profiled.next()
     }
 
     fn is_tiny(&self, instruction: &Instruction) -> bool {
