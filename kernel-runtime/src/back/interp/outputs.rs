@@ -24,7 +24,7 @@ pub(super) fn assemble(run: &Run<'_>, found: &[Found], reports: &mut Reports) ->
         let twice = if run.may_overlap(idx) {
             find_overlap(run, idx, &blocks)
         } else {
-            find_repeat(run, idx, &blocks)
+            find_repeat(run, &blocks)
         };
         for (first, second) in twice {
             reports.add(report_twice(run, first, second));
@@ -48,11 +48,7 @@ pub(super) fn assemble(run: &Run<'_>, found: &[Found], reports: &mut Reports) ->
 }
 
 /// Pairs of blocks at one place.
-fn find_repeat<'b>(
-    run: &Run<'_>,
-    _param: usize,
-    blocks: &[&'b WriteBack],
-) -> Vec<(&'b WriteBack, &'b WriteBack)> {
+fn find_repeat<'b>(run: &Run<'_>, blocks: &[&'b WriteBack]) -> Vec<(&'b WriteBack, &'b WriteBack)> {
     let mut first_at: HashMap<&Starts, &'b WriteBack> = HashMap::with_capacity(blocks.len());
     let mut pairs = Vec::new();
     for &block in blocks {
