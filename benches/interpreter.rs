@@ -1,59 +1,18 @@
 //! How long the interpreter takes, with all checks on: matrix product and flash attention.
 
 use criterion::Criterion;
+use half::bf16;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use systole::back::interp::{self, Options};
+use systole::diag::Diagnostics;
+use systole::ir::ops::Precision;
 use systole::ir::{Array, DType, Kernel};
-use systole::target::GENERIC;
+use systole::target::{GENERIC, V5E};
+use systole::trace::ArgSpec;
 use systole::valid::{self, Valid};
-
-/// bf16 512³ in blocks of 128: 64 grid steps.
-const MATMUL: &str = "
-kernel matmul {
-grid i: 4 parallel
-grid j: 4 parallel
-grid l: 4 arbitrary
-in a: bf16[m: 512, k: 512] vmem block [128, 128] map(%i: i32, %j: i32, %l: i32) {
-  yield %i, %l
-}
-in b: bf16[k: 512, n: 512] vmem block [128, 128] map(%i: i32, %j: i32, %l: i32) {
-  yield %l, %j
-}
-out c: bf16[m: 512, n: 512] vmem block [128, 128] map(%i: i32, %j: i32, %l: i32) {
-  yield %i, %j
-}
-scratch acc: f32[128, 128] vmem
-body(%i: i32, %j: i32, %l: i32, %a: vmem bf16[128, 128], %b: vmem bf16[128, 128], %c: vmem bf16[128, 128], %acc: vmem f32[128, 128]) {
-  %0 = const 0 : i32
-  %1 = eq %l, %0 : bool
-  if %1 {
-    %2 = const 0.0 : f32
-    %3 = splat %2 : f32[128, 128]
-    store %acc[:, :], %3
-    yield
-  } else {
-    yield
-  }
-  %4 = load %acc[:, :] : f32[128, 128]
-  %5 = load %a[:, :] : bf16[128, 128]
-  %6 = load %b[:, :] : bf16[128, 128]
-  %7 = dot %5, %6 : f32[128, 128]
-  %8 = add %4, %7 : f32[128, 128]
-  store %acc[:, :], %8
-  %9 = const 3 : i32
-  %10 = eq %l, %9 : bool
-  if %10 {
-    %11 = load %acc[:, :] : f32[128, 128]
-    %12 = cast %11 : bf16[128, 128]
-    store %c[:, :], %12
-    yield
-  } else {
-    yield
-  }
-}
-}
-";
+use systole_kernels::flash_attention::{Attention, Heads};
+use systole_kernels::matmul::{Tiles, matmul};
 
 /// Causal, one head of 512 x 128 bf16, query and key blocks of 128; key and value stay in VMEM.
 const FLASH: &str = "
@@ -135,9 +94,8 @@ body(%i: i32, %q: vmem bf16[128, 128], %k: vmem bf16[512, 128], %v: vmem bf16[51
 }
 ";
 
-fn valid_kernel(text: &str) -> Valid {
-    let checked = Kernel::parse(text).and_then(|kernel| valid::check(kernel, &GENERIC));
-    match checked {
+fn checked(kernel: Result<Kernel, Diagnostics>) -> Valid {
+    match kernel.and_then(|kernel| valid::check(kernel, &GENERIC)) {
         Ok(valid) => valid,
         Err(problems) => {
             eprintln!("{problems}");
@@ -153,7 +111,7 @@ fn values(shape: &[usize], seed: u32) -> Array {
     if let systole::ir::array::ArrayData::BF16(data) = array.data_mut() {
         for (idx, value) in (0..n).zip(data) {
             let mixed = (idx ^ seed).wrapping_mul(2_654_435_761) >> 8;
-            *value = half::bf16::from_f32(mixed as f32 / (1 << 23) as f32 - 1.0);
+            *value = bf16::from_f32(mixed as f32 / (1 << 23) as f32 - 1.0);
         }
     }
     array
@@ -186,11 +144,28 @@ fn measure(c: &mut Criterion, name: &str, kernel: &Valid, inputs: &[Array]) {
     }
 }
 
+/// The library's matrix product in blocks of 128, whatever the sizes: 64 grid steps for 512³.
+fn matmul_in_128_blocks(inputs: &[Array]) -> Valid {
+    let tiles = Tiles { m: 128, k: 128, n: 128, k_streams: 1 };
+    let kernel = matmul::<bf16, bf16, _>(tiles, Precision::Medium, |x| x.cast());
+    let args: Vec<ArgSpec> = inputs.iter().map(ArgSpec::from).collect();
+    checked(kernel.trace(&args))
+}
+
+/// The library's flash attention in the form for heads that fit in VMEM.
+fn library_flash() -> Valid {
+    let heads = Heads { b: 1, h: 1, kv_h: 1, sq: 512, sk: 512, d: 128 };
+    checked(Attention::new().causal().kernel(&V5E, DType::BF16, heads, false))
+}
+
 fn main() {
     let mut c = Criterion::default().configure_from_args();
     let inputs = [1, 2].map(|seed| values(&[512, 512], seed));
-    measure(&mut c, "matmul bf16 512^3 in 128-blocks", &valid_kernel(MATMUL), &inputs);
+    let kernel = matmul_in_128_blocks(&inputs);
+    measure(&mut c, "matmul bf16 512^3 in 128-blocks", &kernel, &inputs);
     let inputs = [1, 2, 3].map(|seed| values(&[512, 128], seed));
-    measure(&mut c, "flash bf16 s512 d128 causal", &valid_kernel(FLASH), &inputs);
+    measure(&mut c, "flash bf16 s512 d128 causal", &checked(Kernel::parse(FLASH)), &inputs);
+    let inputs = [1, 2, 3].map(|seed| values(&[1, 1, 512, 128], seed));
+    measure(&mut c, "library flash bf16 s512 d128 causal", &library_flash(), &inputs);
     c.final_summary();
 }
