@@ -8,7 +8,7 @@ use std::error::Error;
 use systole::prelude::*;
 use systole::run::{Sampler, Tolerance, XlaDevice, compare, compile_for};
 use systole::target::{GENERIC, Target};
-use systole::trace::{ArgSpec, KernelFn};
+use systole::trace::ArgSpec;
 use systole::{aot, valid};
 
 /// `c = gelu(a b)`, one `m x n` block of `c` at a time, `k` columns of `a` per step.

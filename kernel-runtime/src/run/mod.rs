@@ -8,7 +8,6 @@
 //! * [`call`](mod@call): kernels on host arrays.
 //! * [`mod@compare`]: distance in ULP between a result and its reference.
 //! * `compile` (feature `mlir`): a kernel to libtpu's report.
-//! * [`compare`]: distance in ULP between a result and its reference.
 
 pub mod call;
 pub mod compare;

@@ -190,11 +190,11 @@ impl Plan {
         };
         if !self.sq.is_multiple_of(zq) {
             let last_tile = i.eq(self.nq() - 1);
-            all = all & if case.n_rows == zq { !last_tile } else { last_tile };
+            all &= if case.n_rows == zq { !last_tile } else { last_tile };
         }
         if !self.sk.is_multiple_of(zk) {
             let last_tile = j.eq(self.nk() - 1);
-            all = all & if case.n_cols == zk { !last_tile } else { last_tile };
+            all &= if case.n_cols == zk { !last_tile } else { last_tile };
         }
         if case.empty {
             return all & j.eq(0);
@@ -202,12 +202,12 @@ impl Plan {
         // The tile is seen, so it is the first of its row if the one before is not, or is none.
         let mut first = j.eq(0);
         if let Some(limit) = lowest {
-            first = first | shift.le(limit as i32);
+            first |= shift.le(limit as i32);
         }
         let mut last = j.eq(self.nk() - 1);
         if let Some(limit) = highest {
             let next = limit as i32 + case.n_rows as i32 - 1 - zk as i32;
-            last = last | shift.gt(next);
+            last |= shift.gt(next);
         }
         all & if case.first { first } else { !first } & if case.last { last } else { !last }
     }
