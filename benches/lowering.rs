@@ -1,6 +1,7 @@
 //! How long a kernel takes from its Rust function to a Mosaic module: trace, validate, lower.
 
-use criterion::{Criterion, black_box};
+use criterion::Criterion;
+use std::hint::black_box;
 use systole::back::mosaic;
 use systole::target::V5E;
 use systole::valid;

@@ -122,7 +122,9 @@ impl Generator {
                 let raw = self.next();
                 let small = (raw % 1601) as f64 / 100.0 - 8.0;
                 match dtype.int_range() {
-                    Some((lo, hi)) if raw % 61 == 0 => self.pick(&[lo, hi, 0, hi - 1]) as f64,
+                    Some((lo, hi)) if raw.is_multiple_of(61) => {
+                        self.pick(&[lo, hi, 0, hi - 1]) as f64
+                    }
                     Some((lo, hi)) => small.round().clamp(lo as f64, hi as f64),
                     None => small,
                 }
@@ -284,10 +286,9 @@ impl Generator {
     /// The value brought to `[ROWS, COLS]` by reductions and broadcasts.
     fn fit(&mut self, x: &Known) -> Known {
         let mut x = x.clone();
-        let target = [ROWS, COLS];
-        for axis in 0..2 {
+        for (axis, wanted) in [ROWS, COLS].into_iter().enumerate() {
             let size = x.ty.shape()[axis];
-            if size != target[axis] && size != 1 {
+            if size != wanted && size != 1 {
                 let op = Op::Reduce(ReduceOp { kind: ReduceKind::Max, axis });
                 let value = self.push(op, &[x.value]);
                 x = Known { value, ty: self.b.kernel().ty(value).clone(), ..x };
