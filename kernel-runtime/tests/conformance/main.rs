@@ -17,6 +17,8 @@ mod batch;
 mod control;
 mod dot;
 mod elementwise;
+mod fuzz;
+mod generate;
 mod grid;
 #[path = "../stablehlo/kernels.rs"]
 mod kernels;
@@ -47,6 +49,10 @@ fn main() {
         trials.extend(unsupported::trials(&backend));
     }
     trials.extend(wrong_backend_fails(&batches));
+    // Asked for by its variable alone, until it has run long enough to be part of every test.
+    if std::env::var_os("SYSTOLE_FUZZ_SECONDS").is_some() {
+        trials.push(fuzz::trial());
+    }
     let n_cases: usize = batches.iter().map(|batch| batch.members.len()).sum();
     trials.push(Trial::test("the_suite_is_not_empty", move || {
         let enough = n_cases >= MIN_CASES;
