@@ -27,7 +27,8 @@
 //!   and rounded to `bf16` after each op (a chip with a bf16 vector unit gives the same result for
 //!   one op, since each is correctly rounded from exact `f32` operands).
 //! * `max` and `min` give NaN if either operand is NaN.
-//! * Integers wrap. Integer division by zero gives -1 and the remainder the dividend, as in XLA.
+//! * Integers wrap. Integer division by zero gives -1 and the remainder the dividend, as in XLA; but
+//!   XLA simplifies `x / x` to 1 and `x % x` to 0 without asking for zero, so do not rely on it.
 //! * `cast` rounds to nearest even between floats; float to integer truncates towards zero and
 //!   saturates, NaN gives 0; to `bool` it means `!= 0`.
 //! * `dot` accumulates in `f32` (`i32` for integers). Its [`ops::Precision`] says how many bf16 passes

@@ -286,7 +286,8 @@ impl Generator {
     /// The value brought to `[ROWS, COLS]` by reductions and broadcasts.
     fn fit(&mut self, x: &Known) -> Known {
         let mut x = x.clone();
-        for (axis, wanted) in [ROWS, COLS].into_iter().enumerate() {
+        let target = [ROWS, COLS];
+        for (axis, wanted) in target.into_iter().enumerate() {
             let size = x.ty.shape()[axis];
             if size != wanted && size != 1 {
                 let op = Op::Reduce(ReduceOp { kind: ReduceKind::Max, axis });
