@@ -6,7 +6,7 @@ use super::output::Output;
 use super::select::{Selected, select, select_targets};
 use super::table::{Align, Table, bytes, grouped, or_dash};
 use super::{Failure, Verdict};
-use crate::aot::{Bound, LineCost, Report};
+use crate::aot::{Bound, LineCost, Overhead, Report};
 use crate::diag::Diagnostics;
 use crate::run::KernelEntry;
 use crate::target::Target;
@@ -32,6 +32,8 @@ struct Row {
     terms_us: Option<(f64, f64)>,
     #[serde(skip)]
     lines: Vec<LineCost>,
+    #[serde(skip)]
+    overhead: Overhead,
 }
 
 pub(crate) fn run(
@@ -95,6 +97,7 @@ impl Row {
             diagnostics: Diagnostics::default(),
             terms_us: None,
             lines: Vec::new(),
+            overhead: Overhead::default(),
         }
     }
 
@@ -112,6 +115,7 @@ impl Row {
         self.compile_ms = Some(report.compile_ms);
         self.cycles_note = report.cycles_note;
         self.lines = report.lines;
+        self.overhead = report.overhead;
     }
 }
 
@@ -199,6 +203,7 @@ fn name(bound: Bound) -> &'static str {
     }
 }
 
+/// What each line costs, and what belongs to none; parts that cost nothing are left out.
 fn lines(row: &Row) -> Table {
     let mut table = Table::new(&[
         ("cycles", Align::Right),
@@ -206,15 +211,19 @@ fn lines(row: &Row) -> Table {
         ("line", Align::Left),
         ("called from", Align::Left),
     ]);
+    let mut push = |cycles: u64, line: String, callers: String| {
+        let part = 100.0 * cycles as f64 / row.cycles.unwrap_or_default().max(1) as f64;
+        if cycles > 0 {
+            table.row(vec![grouped(cycles), format!("{part:.1}%"), line, callers]);
+        }
+    };
     for line in &row.lines {
-        let part = line.cycles as f64 / row.cycles.unwrap_or_default().max(1) as f64;
-        let mut places = line.places.iter().map(|place| format!("{}:{}", place.file, place.line));
-        table.row(vec![
-            grouped(line.cycles),
-            format!("{:.1}%", part * 100.0),
-            places.next().unwrap_or_default(),
-            places.collect::<Vec<_>>().join(", "),
-        ]);
+        let mut places = line.places.iter().map(ToString::to_string);
+        let first = places.next().unwrap_or_default();
+        push(line.cycles, first, places.collect::<Vec<_>>().join(", "));
     }
+    push(row.overhead.dma_cycles, "(waiting for the pipeline's DMA)".into(), String::new());
+    push(row.overhead.spill_cycles, "(spilled registers)".into(), String::new());
+    push(row.overhead.other_cycles, "(grid loop, index arithmetic, ..)".into(), String::new());
     table
 }
