@@ -5,8 +5,8 @@ use super::sketch::{Cut, Sketch, run};
 use systole::back::mosaic::{self, Options};
 use systole::diag::{Code, Diagnostics};
 use systole::ir::ops::{Binary, DebugOp, Precision, ShapeOp};
-use systole::ir::{Buffering, DType, Kernel, Op, ParamKind, Semantics, Shape, Streams};
-use systole::target::{GENERIC, Target, V4, V5E, V6E};
+use systole::ir::{DType, Kernel, Op, ParamKind, Semantics, Shape, Streams};
+use systole::target::{GENERIC, Target, V5E, V6E};
 use systole::valid;
 
 fn refusal(kernel: Kernel, target: &'static Target) -> Diagnostics {
