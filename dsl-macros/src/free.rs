@@ -92,14 +92,16 @@ fn pattern_names(pattern: &Pat) -> Vec<PatIdent> {
 pub(crate) struct Free {
     bound: Scopes,
     pub(crate) names: Vec<Ident>,
+    /// The names among them that are written through: `*x = ..`, `*x += ..`, `&mut *x`.
+    pub(crate) written_through: Vec<Ident>,
 }
 
 impl Free {
     /// The free names of an expression.
-    pub(crate) fn of_expr(expr: &Expr) -> Vec<Ident> {
+    pub(crate) fn of_expr(expr: &Expr) -> Free {
         let mut free = Free::default();
         free.visit_expr(expr);
-        free.names
+        free
     }
 
     /// Adds the free names of an expression.
@@ -120,6 +122,27 @@ impl Free {
     fn mention(&mut self, name: &Ident) {
         if self.bound.find(name).is_none() && !self.names.contains(name) {
             self.names.push(name.clone());
+        }
+    }
+
+    /// Notes a name under the dereferences, fields and indices of a place.
+    fn mention_written(&mut self, place: &Expr, through: bool) {
+        match place {
+            Expr::Unary(inner) if matches!(inner.op, syn::UnOp::Deref(_)) => {
+                self.mention_written(&inner.expr, true);
+            }
+            Expr::Field(inner) => self.mention_written(&inner.base, through),
+            Expr::Index(inner) => self.mention_written(&inner.expr, through),
+            Expr::Paren(inner) => self.mention_written(&inner.expr, through),
+            Expr::Path(path) if through => {
+                if let Some(name) = path.path.get_ident()
+                    && self.bound.find(name).is_none()
+                    && !self.written_through.contains(name)
+                {
+                    self.written_through.push(name.clone());
+                }
+            }
+            _ => {}
         }
     }
 
@@ -161,6 +184,25 @@ impl<'ast> Visit<'ast> for Free {
         {
             self.mention(name);
         }
+    }
+
+    fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+        self.mention_written(&assign.left, false);
+        visit::visit_expr_assign(self, assign);
+    }
+
+    fn visit_expr_binary(&mut self, expr: &'ast syn::ExprBinary) {
+        if is_compound(&expr.op) {
+            self.mention_written(&expr.left, false);
+        }
+        visit::visit_expr_binary(self, expr);
+    }
+
+    fn visit_expr_reference(&mut self, expr: &'ast syn::ExprReference) {
+        if expr.mutability.is_some() {
+            self.mention_written(&expr.expr, false);
+        }
+        visit::visit_expr_reference(self, expr);
     }
 
     fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
@@ -216,6 +258,26 @@ impl<'ast> Visit<'ast> for Free {
 
     fn visit_item(&mut self, _: &'ast Item) {}
     fn visit_type(&mut self, _: &'ast Type) {}
+}
+
+fn is_compound(op: &syn::BinOp) -> bool {
+    use syn::BinOp::{
+        AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign,
+        ShlAssign, ShrAssign, SubAssign,
+    };
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    )
 }
 
 /// Whether an expression names only what is known while tracing: compile-time parameters,

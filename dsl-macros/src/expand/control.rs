@@ -77,14 +77,19 @@ impl<'a> Lower<'a> {
         Ident::new(name, Span::mixed_site())
     }
 
-    /// The outer `let mut` variables among names, as they were declared.
-    fn carried(&self, names: &[Ident]) -> Vec<(Ident, Binding)> {
+    /// The outer variables among free names that may change, as they were declared: `let mut`
+    /// ones, mutable references, and what is written through like one.
+    fn carried(&self, free: &Free) -> Vec<(Ident, Binding)> {
         let mut carried = Vec::new();
-        for name in names {
-            if let Some((declared, binding @ (Binding::Mutable | Binding::MutableRef))) =
-                self.scopes.find(name)
-            {
-                carried.push((declared.clone(), binding));
+        for name in &free.names {
+            match self.scopes.find(name) {
+                Some((declared, binding @ (Binding::Mutable | Binding::MutableRef))) => {
+                    carried.push((declared.clone(), binding));
+                }
+                Some((declared, Binding::Plain)) if free.written_through.contains(name) => {
+                    carried.push((declared.clone(), Binding::MutableRef));
+                }
+                _ => {}
             }
         }
         carried
@@ -121,7 +126,7 @@ impl<'a> Lower<'a> {
         if let Some((_, otherwise)) = &expr.else_branch {
             free.add_expr(otherwise);
         }
-        let carried = self.carried(&free.names);
+        let carried = self.carried(&free);
         let (span, cond_span) = (hidden_at(expr.if_token.span), expr.cond.span());
         self.visit_expr_mut(&mut expr.cond);
         self.visit_block_mut(&mut expr.then_branch);
@@ -228,7 +233,7 @@ impl<'a> Lower<'a> {
         };
         let mut free = Free::default();
         free.add_block(Some(&expr.pat), &expr.body);
-        let carried = self.carried(&free.names);
+        let carried = self.carried(&free);
         for bound in [&mut range.lo, &mut range.hi, &mut range.step] {
             self.visit_expr_mut(bound);
         }
@@ -287,7 +292,7 @@ impl<'a> Lower<'a> {
         let mut free = Free::default();
         free.add_expr(&expr.cond);
         free.add_block(None, &expr.body);
-        let carried = self.carried(&free.names);
+        let carried = self.carried(&free);
         let (span, cond_span) = (hidden_at(expr.while_token.span), expr.cond.span());
         self.visit_expr_mut(&mut expr.cond);
         self.loops.push(LoopAround { label: label(&expr.label), device: false });

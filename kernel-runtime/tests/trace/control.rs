@@ -273,3 +273,50 @@ fn arms_give_tuples_and_arrays() {
         assert_eq!(arms(device).call(&x).unwrap().to_f32(), map(&x, |x| x + 1.0 + x - 1.0));
     }
 }
+
+#[tpu_kernel]
+fn written_through(#[block(m, n)] x: In<f32>, #[block(m, n)] o: Out<f32>) {
+    let mut tiles = vec![x[..], x[..] * 2.0];
+    for tile in tiles.iter_mut() {
+        for j in 0..3 {
+            *tile += 1.0;
+            if j == 1 {
+                *tile *= 2.0;
+            }
+        }
+    }
+    o[..] = tiles[0] + tiles[1];
+}
+
+#[test]
+fn references_that_are_written_through_are_carried() {
+    let x = ramp(&[8, 128]);
+    let o = written_through().call(&x).unwrap();
+    assert_eq!(o.to_f32(), map(&x, |x| (x + 2.0) * 2.0 + 1.0 + (2.0 * x + 2.0) * 2.0 + 1.0));
+}
+
+#[tpu_kernel]
+fn long(#[comptime] n_ops: usize, #[block(m, n)] x: In<f32>, #[block(m, n)] o: Out<f32>) {
+    let mut y = x[..];
+    #[unroll]
+    for k in 0..n_ops {
+        y = y * 0.5 + x[(0..m, ..)] * k as f32;
+    }
+    o[..] = y;
+}
+
+#[test]
+fn tracing_time_grows_with_the_number_of_ops() {
+    let args = [super::f32s(&[8, 128])];
+    let kernel = long(1000).trace(&args).unwrap();
+    assert!(kernel.n_ops() > 5000);
+    let best = (0..5).map(|_| {
+        let start = std::time::Instant::now();
+        assert!(long(1000).trace(&args).is_ok());
+        start.elapsed()
+    });
+    let best = best.min().unwrap();
+    println!("{} ops traced in {best:?}", kernel.n_ops());
+    // A few ms in a release build; the bound leaves room for a busy machine and a debug build.
+    assert!(best.as_millis() < 500, "{best:?}");
+}
