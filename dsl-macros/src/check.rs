@@ -27,10 +27,14 @@ pub(crate) enum DimSource {
 
 /// Checks a kernel; gives its dimensions, those of inputs first.
 pub(crate) fn check(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) -> Vec<Dim> {
+    // What a broken part would have given is no second mistake.
+    let complete = errors.is_empty();
     check_signature(item, errors);
-    let dims = dims(attr, item, errors);
+    let dims = dims(attr, item, complete, errors);
     check_names(attr, item, &dims, errors);
-    check_extents(attr, item, errors);
+    if complete {
+        check_extents(attr, item, errors);
+    }
     dims
 }
 
@@ -91,7 +95,7 @@ fn check_lifetimes(ty: &Type, errors: &mut Errors) {
     syn::visit::Visit::visit_type(&mut Elided(errors), ty);
 }
 
-fn dims(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) -> Vec<Dim> {
+fn dims(attr: &KernelAttr, item: &KernelItem, complete: bool, errors: &mut Errors) -> Vec<Dim> {
     let mut dims: Vec<Dim> = Vec::new();
     let is_comptime = |name: &Ident| item.comptime().any(|param| param.name == *name);
     for (_, block) in item.blocks().filter(|(_, block)| block.kind != RefKind::Out) {
@@ -121,7 +125,9 @@ fn dims(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) -> Vec<Dim> {
             let source = if is_comptime(&axis.dim) {
                 DimSource::Comptime
             } else {
-                errors.push(&axis.dim, error::unknown_dimension(&axis.dim));
+                if complete {
+                    errors.push(&axis.dim, error::unknown_dimension(&axis.dim));
+                }
                 DimSource::Nowhere
             };
             dims.push(Dim { name: axis.dim.clone(), source });

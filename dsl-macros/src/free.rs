@@ -296,6 +296,7 @@ pub(crate) fn is_comptime(expr: &Expr, scopes: &Scopes) -> bool {
     opaque.visit_expr(expr);
     !opaque.0
         && Free::of_expr(expr)
+            .names
             .iter()
             .all(|name| scopes.find(name).is_none_or(|(_, binding)| binding == Binding::Comptime))
 }

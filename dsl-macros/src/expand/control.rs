@@ -325,8 +325,9 @@ impl<'a> Lower<'a> {
     fn lower_binary(&mut self, expr: &mut ExprBinary) -> Option<Expr> {
         if let Some(method) = compound_method(&expr.op) {
             let Expr::Index(place) = &mut *expr.left else { return self.keep(expr) };
+            let span = expr.right.span();
             self.visit_expr_mut(&mut expr.right);
-            return Some(self.store(place, &expr.right, method));
+            return Some(self.store(place, (&expr.right, span), method));
         }
         if let Some(name) = comparison(&expr.op) {
             let (left_span, right_span) = (expr.left.span(), expr.right.span());
@@ -382,11 +383,17 @@ impl<'a> Lower<'a> {
     }
 
     /// `place[index] = value`, by the hook `method`.
-    fn store(&mut self, place: &mut ExprIndex, value: &Expr, method: &str) -> Expr {
+    fn store(
+        &mut self,
+        place: &mut ExprIndex,
+        (value, value_span): (&Expr, Span),
+        method: &str,
+    ) -> Expr {
         let span = place.expr.span();
         self.visit_expr_mut(&mut place.expr);
         self.visit_expr_mut(&mut place.index);
-        let stored = self.hidden("stored");
+        // Messages about its type point at the user's value.
+        let stored = Ident::new("stored", hidden_at(value_span));
         let (memory, index) = (&place.expr, &place.index);
         let method = Ident::new(method, span);
         let call = quote_spanned!(span=> #memory.#method(#index, #stored));
@@ -517,8 +524,9 @@ impl VisitMut for Lower<'_> {
             Expr::Binary(inner) => self.lower_binary(inner),
             Expr::Assign(inner) => {
                 if let Expr::Index(place) = &mut *inner.left {
+                    let span = inner.right.span();
                     self.visit_expr_mut(&mut inner.right);
-                    Some(self.store(place, &inner.right, "__dsl_store"))
+                    Some(self.store(place, (&inner.right, span), "__dsl_store"))
                 } else {
                     visit_mut::visit_expr_assign_mut(self, inner);
                     None

@@ -40,6 +40,10 @@ pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream
     let attr = KernelAttr::parse(attr, &mut errors);
     let mut item = KernelItem::parse(function, &mut errors);
     let dims = check(&attr, &item, &mut errors);
+    if item.sig.receiver().is_some() {
+        // A struct cannot stand where a method does.
+        return errors.into_tokens();
+    }
     let generics = name_impl_traits(&mut item);
     let name = Ident::new(&camel_case(&item.sig.ident.to_string()), item.sig.ident.span());
     let kernel = Kernel { attr, item, dims, hooks: hooks(), generics, name };

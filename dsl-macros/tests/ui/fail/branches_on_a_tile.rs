@@ -5,7 +5,7 @@ fn kernel(
     #[block(m: 8 @ i, n)] a: In<f32>,
     #[block(m: 8 @ i, n)] o: Out<f32>,
 ) {
-    if a[..] > 0.0 { //~ `Tile<bool>` is not an `if` condition
+    if a[..] > 0.0 { //~ Tile<bool>` is not an `if` condition
         o[..] = a[..];
     }
 }

@@ -6,7 +6,7 @@ fn kernel(
     #[block(m: 8 @ i, n)] o: Out<f32>,
 ) {
     let x = a[..].cast::<bf16>();
-    let y = a[..] * x; //~ `Tile<half::bf16>` does not mix with a tile of `f32`
+    let y = a[..] * x; //~ bf16>` does not mix with a tile of `f32`
     o[..] = y;
 }
 

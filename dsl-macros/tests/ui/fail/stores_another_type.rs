@@ -5,7 +5,7 @@ fn kernel(
     #[block(m: 8 @ i, n)] a: In<f32>,
     #[block(m: 8 @ i, n)] o: Out<f32>,
 ) {
-    o[..] = a[..].cast::<bf16>(); //~ `Tile<half::bf16>` does not mix with a tile of `f32`
+    o[..] = a[..].cast::<bf16>(); //~ bf16>` does not mix with a tile of `f32`
 }
 
 fn main() {}

@@ -29,7 +29,7 @@ pub fn kernel<T: Float, const N: usize>(
     let mut n_steps = scalar::<i32>(0);
     while n_steps < 4 {
         n_steps += 1;
-        y = { y + 1.0 };
+        y += 1.0;
     }
     o[..] = concat(&[y, y], 0).cast();
 }
