@@ -276,7 +276,7 @@ fn arms_give_tuples_and_arrays() {
 
 #[tpu_kernel]
 fn written_through(#[block(m, n)] x: In<f32>, #[block(m, n)] o: Out<f32>) {
-    let mut tiles = vec![x[..], x[..] * 2.0];
+    let mut tiles = Vec::from([x[..], x[..] * 2.0]);
     for tile in tiles.iter_mut() {
         for j in 0..3 {
             *tile += 1.0;
