@@ -306,17 +306,7 @@ fn long(#[comptime] n_ops: usize, #[block(m, n)] x: In<f32>, #[block(m, n)] o: O
 }
 
 #[test]
-fn tracing_time_grows_with_the_number_of_ops() {
-    let args = [super::f32s(&[8, 128])];
-    let kernel = long(1000).trace(&args).unwrap();
-    assert!(kernel.n_ops() > 5000);
-    let best = (0..5).map(|_| {
-        let start = std::time::Instant::now();
-        assert!(long(1000).trace(&args).is_ok());
-        start.elapsed()
-    });
-    let best = best.min().unwrap();
-    println!("{} ops traced in {best:?}", kernel.n_ops());
-    // A few ms in a release build; the bound leaves room for a busy machine and a debug build.
-    assert!(best.as_millis() < 500, "{best:?}");
+fn traces_thousands_of_unrolled_ops() {
+    let kernel = long(1000).trace(&[super::f32s(&[8, 128])]).unwrap();
+    assert!(kernel.n_ops() > 5000, "{}", kernel.n_ops());
 }
