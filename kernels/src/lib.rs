@@ -12,7 +12,7 @@ pub mod scale_add;
 pub mod softmax;
 mod xla;
 
-use systole::diag::Diagnostics;
+use systole::diag::{Code, Diagnostic, Diagnostics};
 use systole::ir::{Array, DType, Kernel};
 use systole::run::KernelEntry;
 use systole::trace::{ArgSpec, KernelFn};
@@ -55,10 +55,14 @@ macro_rules! by_float {
                 type $t = half::bf16;
                 $body
             }
-            _ => {
+            systole::ir::DType::F32 => {
                 type $t = f32;
                 $body
             }
+            other => Err(crate::refuse(
+                format!("there is no kernel for elements of {other}"),
+                "use f32 or bf16",
+            )),
         }
     };
 }
@@ -69,6 +73,11 @@ fn trace(kernel: &dyn KernelFn, inputs: &[(DType, &[usize])]) -> Result<Kernel, 
     let args: Vec<ArgSpec> =
         inputs.iter().map(|(dtype, shape)| ArgSpec::new(*dtype, shape)).collect();
     kernel.trace(&args)
+}
+
+/// What a builder says of an argument that makes no kernel.
+fn refuse(message: String, help: &str) -> Diagnostics {
+    Diagnostic::error(Code::KERNEL_ARGUMENT, message).help(help).into()
 }
 
 /// An array from values that fill its shape by construction.
@@ -87,5 +96,5 @@ fn block_rows(shape: &[usize], dtype: DType, max_rows: usize) -> usize {
     // A power of two, so that it is a multiple of every tiling and splits the usual sizes.
     let fitting = (2 << 20) / (n * dtype.size_bytes()).max(1);
     let rows = if fitting == 0 { 8 } else { 1 << fitting.ilog2() };
-    rows.clamp(16, max_rows).min(m.next_multiple_of(16))
+    rows.clamp(16, max_rows).min(m.checked_next_multiple_of(16).unwrap_or(m))
 }

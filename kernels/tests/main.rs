@@ -10,3 +10,4 @@ mod agreement;
 mod cli;
 #[cfg(feature = "mlir")]
 mod modules;
+mod refusals;

@@ -153,4 +153,6 @@ codes! {
     AOT_CRASHED = "aot::crashed": "libtpu aborted while it compiled the program. Nothing but its worker process is lost. It is a limit or a defect of libtpu: change the program, or try another version of libtpu.";
     AOT_TIMED_OUT = "aot::timed_out": "libtpu did not finish the program within the time limit and was killed. Compile a smaller size, or raise the limit.";
     AOT_UNAVAILABLE = "aot::unavailable": "The program was not compiled: libtpu is not installed (`./x setup` gets it), the worker process could not be started, or the target is no TPU. The message says which.";
+    // kernel: arguments that a library of kernels refuses before anything is traced.
+    KERNEL_ARGUMENT = "kernel::argument": "An argument of a kernel's builder makes no kernel: sizes that do not fit each other, an element type that the kernel does not have, or block sizes that cut nothing. The message names the numbers.";
 }

@@ -36,8 +36,11 @@ impl Band {
 
     /// The band as limits on `c - r`: lowest and highest difference seen.
     pub fn limits(&self) -> (Option<isize>, Option<isize>) {
-        let lowest = self.before.map(|before| self.offset - before as isize);
-        (lowest, self.after.map(|after| self.offset + after as isize))
+        // No array is as long as that, so what lies beyond changes nothing but the arithmetic.
+        const FAR: isize = 1 << 28;
+        let offset = self.offset.clamp(-FAR, FAR);
+        let reach = |n: usize| n.min(FAR as usize) as isize;
+        (self.before.map(|n| offset - reach(n)), self.after.map(|n| offset + reach(n)))
     }
 
     /// How the band covers a block whose columns are shifted by `delta` against its rows.

@@ -4,6 +4,7 @@
 //! which is the evidence to re-make when one of them changes.
 
 use super::{Attention, Blocks, Heads};
+use systole::diag::Diagnostics;
 use systole::ir::DType;
 use systole::target::Target;
 
@@ -28,6 +29,34 @@ impl Blocks {
             LONG
         };
         Blocks::with_side(target, config, heads, side)
+    }
+
+    /// Whether the blocks cut a super tile into whole tiles.
+    pub(super) fn check(&self) -> Result<(), Diagnostics> {
+        let Blocks { zq, zk, bk, dt, ref q_blocks, .. } = *self;
+        let whole = |n: usize| n > 0 && dt > 0 && n.is_multiple_of(dt);
+        let mut covered = 0;
+        let mut sorted = q_blocks.clone();
+        sorted.sort_unstable();
+        for (base, rows) in sorted {
+            if base != covered || !whole(rows) || rows > zq - base.min(zq) {
+                covered = usize::MAX;
+                break;
+            }
+            covered += rows;
+        }
+        let fits = dt > 0
+            && dt.is_multiple_of(128)
+            && [zq, zk, bk].into_iter().all(|n| whole(n) && n <= 1 << 20)
+            && covered == zq;
+        if fits {
+            return Ok(());
+        }
+        Err(crate::refuse(
+            format!("these blocks do not cut a super tile into whole tiles: {self:?}"),
+            "make `dt` a multiple of 128, `zq`, `zk` and `bk` multiples of `dt`, and let `q_blocks` \
+             cover the `zq` rows once in multiples of `dt`",
+        ))
     }
 
     /// Super tiles of at most `side` queries and keys.

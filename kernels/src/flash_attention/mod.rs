@@ -162,7 +162,29 @@ impl Attention {
         heads: Heads,
         lse: bool,
     ) -> Result<Kernel, Diagnostics> {
+        self.check(heads)?;
         crate::by_float!(dtype, T => self.trace::<T>(target, heads, lse))
+    }
+
+    fn check(&self, heads: Heads) -> Result<(), Diagnostics> {
+        let Heads { h, kv_h, sq, sk, d, .. } = heads;
+        let scale = self.scale_for(d.max(1));
+        if scale <= 0.0 || !scale.is_finite() {
+            let message = format!("the logits' factor is {scale}");
+            return Err(crate::refuse(
+                message,
+                "give a positive number; negate `q` for another sign",
+            ));
+        }
+        if kv_h == 0 || !h.is_multiple_of(kv_h) {
+            let message = format!("{h} query heads cannot share {kv_h} key heads evenly");
+            return Err(crate::refuse(message, "give a number of query heads that is a multiple"));
+        }
+        if sq.max(sk) > 1 << 28 {
+            let message = format!("{sq} queries and {sk} keys are more than 2^28");
+            return Err(crate::refuse(message, "split the sequence"));
+        }
+        self.blocks.as_ref().map_or(Ok(()), Blocks::check)
     }
 
     fn trace<T: Float>(

@@ -99,7 +99,11 @@ pub fn build(
     match dtype {
         DType::I8 => trace::<i8, i32, _>(tiles, options, |x| x, sizes),
         DType::BF16 => trace::<bf16, bf16, _>(tiles, options, |x| x.cast(), sizes),
-        _ => trace::<f32, f32, _>(tiles, options, |x| x, sizes),
+        DType::F32 => trace::<f32, f32, _>(tiles, options, |x| x, sizes),
+        other => Err(crate::refuse(
+            format!("there is no product of elements of {other}"),
+            "use f32, bf16 or i8",
+        )),
     }
 }
 
