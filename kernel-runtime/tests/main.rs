@@ -8,6 +8,7 @@
 mod aot;
 mod cli;
 mod fuzz;
+mod golden;
 mod interp;
 #[cfg(feature = "mlir")]
 mod mosaic;

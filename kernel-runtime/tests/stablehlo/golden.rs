@@ -1,7 +1,7 @@
 //! Golden texts: `BLESS=1 cargo test golden` rewrites them.
 
 use super::kernels;
-use std::path::PathBuf;
+use crate::golden;
 use systole::back::stablehlo::{self, Options};
 use systole::ir::DType;
 use systole::ir::ops::Precision;
@@ -24,43 +24,18 @@ fn cases() -> Vec<(&'static str, Valid)> {
     ]
 }
 
-fn path(name: &str) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/stablehlo");
-    dir.join(format!("{name}.mlir"))
-}
-
 #[test]
 fn golden_texts_are_as_blessed() {
-    let bless = std::env::var_os("BLESS").is_some();
-    let mut wrong = Vec::new();
-    for (name, valid) in cases() {
-        let text = stablehlo::lower(&valid, &Options::default()).unwrap();
-        let path = path(name);
-        if bless {
-            std::fs::write(&path, &text).unwrap();
-        }
-        let golden = std::fs::read_to_string(&path).unwrap_or_default();
-        if golden != text {
-            let line = golden.lines().zip(text.lines()).position(|(a, b)| a != b);
-            let line = line.unwrap_or(golden.lines().count().min(text.lines().count()));
-            wrong.push(format!(
-                "{name}, line {}:\n  - {}\n  + {}",
-                line + 1,
-                golden.lines().nth(line).unwrap_or("(end)"),
-                text.lines().nth(line).unwrap_or("(end)")
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "{}\nBLESS=1 cargo test golden", wrong.join("\n"));
+    let text = |valid| stablehlo::lower(valid, &Options::default()).unwrap();
+    golden::assert_as_blessed(
+        "stablehlo",
+        cases().iter().map(|(name, valid)| (name.to_string(), text(valid))),
+    );
 }
 
 #[test]
 fn golden_directory_has_no_orphans() {
-    let names: Vec<String> = cases().iter().map(|(name, _)| format!("{name}.mlir")).collect();
-    for entry in std::fs::read_dir(path("x").parent().unwrap()).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(names.contains(&name), "{name} belongs to no case");
-    }
+    golden::assert_no_orphans("stablehlo", cases().iter().map(|(name, _)| name.to_string()));
 }
 
 #[test]
