@@ -3,6 +3,7 @@
 //! Only the math stands in these modules, as a framework would emit it; fusing it is XLA's part.
 
 use std::fmt::Write;
+use systole::back::stablehlo::TensorType;
 use systole::ir::DType;
 
 /// A StableHLO function `main` under construction.
@@ -23,24 +24,8 @@ pub(crate) struct Val {
 
 impl Val {
     fn ty(&self) -> String {
-        tensor(self.dtype, &self.shape)
+        TensorType { dtype: self.dtype, shape: &self.shape }.to_string()
     }
-}
-
-/// The StableHLO spelling of an element type.
-fn element(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "i1",
-        DType::U8 => "ui8",
-        DType::U16 => "ui16",
-        DType::U32 => "ui32",
-        DType::I8 | DType::I16 | DType::I32 | DType::BF16 | DType::F16 | DType::F32 => dtype.name(),
-    }
-}
-
-fn tensor(dtype: DType, shape: &[usize]) -> String {
-    let sizes: String = shape.iter().map(|size| format!("{size}x")).collect();
-    format!("tensor<{sizes}{}>", element(dtype))
 }
 
 fn list(values: &[usize]) -> String {

@@ -1,6 +1,7 @@
 //! The StableHLO module around a kernel.
 
 use super::func;
+use crate::back::stablehlo::TensorType;
 use crate::ir::{DType, Extent, Kernel, ParamKind, Shape};
 use crate::valid::Valid;
 use base64::Engine;
@@ -17,13 +18,13 @@ struct Array {
 
 impl Array {
     fn ty(&self) -> String {
-        tensor(&self.shape, element(self.dtype))
+        TensorType { dtype: self.dtype, shape: &self.shape }.to_string()
     }
 
     /// Its type inside the call: `bool` is `i32` there.
     fn inner_ty(&self) -> String {
         let inner = if self.dtype == DType::Bool { DType::I32 } else { self.dtype };
-        tensor(&self.shape, element(inner))
+        TensorType { dtype: inner, shape: &self.shape }.to_string()
     }
 
     fn layout(&self) -> String {
@@ -249,30 +250,5 @@ fn result_types(types: &[String]) -> String {
     match types {
         [ty] => ty.clone(),
         _ => format!("({})", types.join(", ")),
-    }
-}
-
-fn tensor(shape: &[usize], element: &str) -> String {
-    let mut text = "tensor<".to_owned();
-    for size in shape {
-        let _ = write!(text, "{size}x");
-    }
-    text.push_str(element);
-    text.push('>');
-    text
-}
-
-fn element(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "i1",
-        DType::I8 => "i8",
-        DType::I16 => "i16",
-        DType::I32 => "i32",
-        DType::U8 => "ui8",
-        DType::U16 => "ui16",
-        DType::U32 => "ui32",
-        DType::BF16 => "bf16",
-        DType::F16 => "f16",
-        DType::F32 => "f32",
     }
 }

@@ -34,6 +34,8 @@ mod lower;
 mod ops;
 mod text;
 
+pub use text::TensorType;
+
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::kernel::Extent;
 use crate::ir::ops::DebugOp;

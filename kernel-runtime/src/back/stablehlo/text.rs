@@ -40,10 +40,13 @@ impl Tensor {
     }
 }
 
-/// Prints `tensor<8x128xf32>`.
-struct TensorType<'a> {
-    dtype: DType,
-    shape: &'a [usize],
+/// A StableHLO tensor type; prints as `tensor<8x128xf32>`.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorType<'a> {
+    /// Element type; unsigned integers are spelled `ui8`, `bool` is `i1`.
+    pub dtype: DType,
+    /// Sizes, outermost first.
+    pub shape: &'a [usize],
 }
 
 impl fmt::Display for TensorType<'_> {
