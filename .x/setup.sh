@@ -131,6 +131,7 @@ download_wheel() {
   TMPDIR=$cache_dir/tmp PIP_REQUIRE_VIRTUALENV=0 PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download \
     --quiet --no-cache-dir --no-deps --require-hashes --only-binary=:all: --python-version 3.11 \
     --implementation cp --abi cp311 --platform manylinux_2_31_x86_64 --platform manylinux_2_27_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
     --dest "$cache_dir/tmp/wheel" --requirement "$cache_dir/tmp/requirement.txt"
 }
 

@@ -1,7 +1,8 @@
 //! What a kernel's parts must agree on: names, dimensions, grid extents.
 
 use crate::error::{self, Errors};
-use crate::parse::{Cover, KernelAttr, KernelItem, Param, RefKind, Role};
+use crate::expand::idents;
+use crate::parse::{CoreKind, Cover, GridAxis, KernelAttr, KernelItem, Param, Role};
 use quote::ToTokens;
 use syn::{Expr, Ident, ReturnType, Type};
 
@@ -30,6 +31,9 @@ pub(crate) fn check(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) -
     // What a broken part would have given is no second mistake.
     let complete = errors.is_empty();
     check_signature(item, errors);
+    check_core(attr, errors);
+    check_order(item, errors);
+    check_dynamic_extents(attr, item, errors);
     let dims = dims(attr, item, complete, errors);
     check_names(attr, item, &dims, errors);
     if complete {
@@ -62,14 +66,78 @@ fn check_signature(item: &KernelItem, errors: &mut Errors) {
     let failed = item.params.len() < sig.inputs.len()
         || item.params.iter().any(|param| matches!(param.role, Role::Unknown));
     let has_output = item.params.iter().any(|param| match &param.role {
-        Role::Block(block) => block.kind != RefKind::In,
-        Role::Comptime | Role::Scratch(_) | Role::Unknown => false,
+        Role::Block(block) => block.kind.is_output(),
+        Role::Comptime | Role::Scratch(..) | Role::Prefetch(_) | Role::Extent | Role::Unknown => {
+            false
+        }
     });
     if !has_output && !failed {
         errors.push(&sig.ident, error::kernel_without_output());
     }
     for param in item.comptime() {
         check_lifetimes(&param.ty, errors);
+    }
+}
+
+/// The grid of a SparseCore kernel is its cores, and the subcores of each.
+fn check_core(attr: &KernelAttr, errors: &mut Errors) {
+    let Some((key, kind)) = &attr.core else { return };
+    let (n_axes, form) = match kind {
+        CoreKind::Sparse => (2, "grid(c = cores, s = subcores)"),
+        CoreKind::SparseScalar => (1, "grid(c = cores)"),
+    };
+    if attr.grid.len() != n_axes {
+        errors.push(key, error::sparse_grid(&form));
+    }
+    for axis in &attr.grid {
+        if let Some(stated) = &axis.stated {
+            errors.push(stated, error::sparse_semantics(&axis.name));
+        }
+    }
+}
+
+/// Extents come first, then tables, then arrays: the call takes them in this order.
+fn check_order(item: &KernelItem, errors: &mut Errors) {
+    let rank = |param: &Param| match &param.role {
+        Role::Extent => Some(0),
+        Role::Prefetch(_) => Some(1),
+        Role::Block(_) => Some(2),
+        Role::Comptime | Role::Scratch(..) | Role::Unknown => None,
+    };
+    let mut highest: Option<(usize, &Ident)> = None;
+    for param in &item.params {
+        let Some(rank) = rank(param) else { continue };
+        match highest {
+            Some((before, other)) if rank < before => {
+                let kind = if rank == 0 { "extents" } else { "prefetched tables" };
+                errors.push(&param.name, error::leading_parameter(&param.name, &kind, other));
+            }
+            _ => highest = Some((rank, &param.name)),
+        }
+    }
+}
+
+/// Each `#[extent]` is that of one axis, as it is.
+fn check_dynamic_extents(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) {
+    for axis in &attr.grid {
+        let Some(extent) = &axis.extent else { continue };
+        let mut mentioned = Vec::new();
+        idents(extent.to_token_stream(), &mut mentioned);
+        let computed = item.extents().find(|param| {
+            !axis.is_extent(&param.name) && mentioned.contains(&param.name.to_string())
+        });
+        if let Some(param) = computed {
+            errors.push(extent, error::extent_expression(&param.name));
+        }
+    }
+    for param in item.extents() {
+        let mut axes = attr.grid.iter().filter(|axis| axis.is_extent(&param.name));
+        if axes.next().is_none() && errors.is_empty() {
+            errors.push(&param.name, error::extent_unused(&param.name));
+        }
+        if let Some(second) = axes.next() {
+            errors.push(&second.extent, error::extent_twice(&param.name));
+        }
     }
 }
 
@@ -98,17 +166,21 @@ fn check_lifetimes(ty: &Type, errors: &mut Errors) {
 fn dims(attr: &KernelAttr, item: &KernelItem, complete: bool, errors: &mut Errors) -> Vec<Dim> {
     let mut dims: Vec<Dim> = Vec::new();
     let is_comptime = |name: &Ident| item.comptime().any(|param| param.name == *name);
-    for (_, block) in item.blocks().filter(|(_, block)| block.kind != RefKind::Out) {
-        for axis in &block.axes {
-            if dims.iter().any(|dim| dim.name == axis.dim) {
-                continue;
-            }
-            let source = match is_comptime(&axis.dim) {
-                true => DimSource::InputAndComptime,
-                false => DimSource::Input,
-            };
-            dims.push(Dim { name: axis.dim.clone(), source });
+    let tables = item.tables().flat_map(|(param, axes)| {
+        // The one axis of a table without names is known by the table alone.
+        axes.iter().filter(|axis| **axis != param.name)
+    });
+    let inputs = item.blocks().filter(|(_, block)| block.kind.is_input());
+    let inputs = inputs.flat_map(|(_, block)| block.axes.iter().map(|axis| &axis.dim));
+    for name in tables.chain(inputs) {
+        if dims.iter().any(|dim| dim.name == *name) {
+            continue;
         }
+        let source = match is_comptime(name) {
+            true => DimSource::InputAndComptime,
+            false => DimSource::Input,
+        };
+        dims.push(Dim { name: name.clone(), source });
     }
     for (name, value) in &attr.dims {
         if dims.iter().any(|dim| dim.name == *name) {
@@ -117,7 +189,7 @@ fn dims(attr: &KernelAttr, item: &KernelItem, complete: bool, errors: &mut Error
             dims.push(Dim { name: name.clone(), source: DimSource::Clause(value.clone()) });
         }
     }
-    for (_, block) in item.blocks().filter(|(_, block)| block.kind == RefKind::Out) {
+    for (_, block) in item.blocks().filter(|(_, block)| !block.kind.is_input()) {
         for axis in &block.axes {
             if dims.iter().any(|dim| dim.name == axis.dim) {
                 continue;
@@ -157,6 +229,14 @@ fn check_names(attr: &KernelAttr, item: &KernelItem, dims: &[Dim], errors: &mut 
             errors.push(&axis.name, error::name_taken(&axis.name));
         }
     }
+    for (name, _) in &attr.mesh {
+        let is_taken = dims.iter().any(|dim| dim.name == *name)
+            || item.params.iter().any(|param| param.name == *name)
+            || attr.grid.iter().any(|axis| axis.name == *name);
+        if is_taken {
+            errors.push(name, error::axis_is_mesh_axis(name));
+        }
+    }
 }
 
 fn check_extents(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) {
@@ -170,11 +250,18 @@ fn check_extents(attr: &KernelAttr, item: &KernelItem, errors: &mut Errors) {
     }
 }
 
+impl GridAxis {
+    /// Whether the axis has this `#[extent]` parameter as its extent.
+    pub(crate) fn is_extent(&self, param: &Ident) -> bool {
+        matches!(&self.extent, Some(Expr::Path(path)) if path.path.is_ident(param))
+    }
+}
+
 impl Cover {
     /// Whether the block moves along this grid axis, one block a step.
     pub(crate) fn walks(&self, axis: &Ident) -> bool {
         let index = match self {
-            Cover::Whole => return false,
+            Cover::Whole | Cover::Element(..) => return false,
             Cover::Blocked(_, index) | Cover::Squeezed(index) => index,
         };
         matches!(&**index, Expr::Path(path) if path.path.is_ident(axis))
@@ -191,7 +278,26 @@ impl KernelItem {
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (&Param, &crate::parse::BlockSpec)> {
         self.params.iter().filter_map(|param| match &param.role {
             Role::Block(block) => Some((param, &**block)),
-            Role::Comptime | Role::Scratch(_) | Role::Unknown => None,
+            Role::Comptime
+            | Role::Scratch(..)
+            | Role::Prefetch(_)
+            | Role::Extent
+            | Role::Unknown => None,
         })
+    }
+
+    /// The `#[prefetch]` parameters, with the names of their axes.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Param, &[Ident])> {
+        self.params.iter().filter_map(|param| match &param.role {
+            Role::Prefetch(axes) => Some((param, axes.as_slice())),
+            Role::Comptime | Role::Scratch(..) | Role::Block(_) | Role::Extent | Role::Unknown => {
+                None
+            }
+        })
+    }
+
+    /// The `#[extent]` parameters.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| matches!(param.role, Role::Extent))
     }
 }

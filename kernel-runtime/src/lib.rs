@@ -7,9 +7,11 @@
 //! ```
 pub mod aot;
 pub mod back;
+pub mod cache;
 pub mod cli;
 pub mod diag;
 pub mod ir;
+pub mod pallas;
 pub mod pass;
 pub mod pjrt;
 pub mod prelude;
@@ -23,7 +25,10 @@ pub use systole_macros::{Carried, tpu_fn, tpu_kernel};
 /// What macro output calls. Not for people: it changes with the macros.
 #[doc(hidden)]
 pub mod __dsl {
-    pub use crate::run::HostCaller;
+    pub use crate::run::call::take;
+    pub use crate::run::{
+        CallArg, Caller, DynTensor, HostCaller, KernelState, Outcome, StaticVisitor, Tree,
+    };
     pub use crate::trace::hooks::*;
 }
 

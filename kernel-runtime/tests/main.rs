@@ -6,15 +6,22 @@
     reason = "a test fails by panicking, in its helper functions too"
 )]
 mod aot;
+mod cache;
 mod cli;
+mod dma;
 mod fuzz;
+mod generate;
 mod golden;
+mod import;
 mod interp;
 #[cfg(feature = "mlir")]
 mod mosaic;
+mod pipeline;
 mod pjrt;
+mod remote;
 mod run;
 mod sketch;
+mod sparse;
 mod stablehlo;
 mod tile;
 mod trace;

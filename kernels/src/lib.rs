@@ -4,6 +4,8 @@
 //! plain loops), `specs.rs` (named shapes with their tolerance and work) and `mod.rs` (the public
 //! function and its doc). [`KERNELS`] is the registry that the tool, tests and benches use.
 
+pub mod collectives;
+pub mod embedding;
 pub mod flash_attention;
 pub mod layer_norm;
 pub mod matmul;

@@ -8,6 +8,10 @@
 )]
 mod agreement;
 mod cli;
+mod collectives;
+mod embedding;
 #[cfg(feature = "mlir")]
 mod modules;
 mod refusals;
+#[cfg(feature = "mlir")]
+mod roundtrip;

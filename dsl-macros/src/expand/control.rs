@@ -392,8 +392,9 @@ impl<'a> Lower<'a> {
         let span = place.expr.span();
         self.visit_expr_mut(&mut place.expr);
         self.visit_expr_mut(&mut place.index);
-        // Messages about its type point at the user's value.
-        let stored = Ident::new("stored", hidden_at(value_span));
+        // A local of the user's, not a hidden one: rustc shows an error about a hidden one at the
+        // macro's attribute. It is out of scope before the user can meet it.
+        let stored = Ident::new("__dsl_stored", value_span);
         let (memory, index) = (&place.expr, &place.index);
         let method = Ident::new(method, span);
         let call = quote_spanned!(span=> #memory.#method(#index, #stored));

@@ -1,13 +1,14 @@
 //! `#[tpu_kernel]`: the constructor, the struct and its methods.
 
+use super::call::{call_fn, key_fn, vjp_fn};
 use super::function::looks_like_fn;
 use super::hooks;
 use super::launch::trace_fn;
 use crate::check::{Dim, check};
 use crate::error::{self, Errors};
-use crate::parse::{KernelAttr, KernelItem, RefKind};
-use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use crate::parse::{KernelAttr, KernelItem, Param};
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, GenericParam, Generics, Ident, ItemFn, Type};
 
@@ -26,6 +27,8 @@ pub(crate) struct Kernel {
 /// Expands `#[tpu_kernel]`.
 pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
+    let mut taken = Vec::new();
+    idents(quote!(#attr #item), &mut taken);
     let function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(parse_error) => {
@@ -44,13 +47,13 @@ pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream
         // A struct cannot stand where a method does.
         return errors.into_tokens();
     }
-    let generics = name_impl_traits(&mut item);
-    let name = Ident::new(&camel_case(&item.sig.ident.to_string()), item.sig.ident.span());
+    let generics = name_impl_traits(&mut item, taken);
+    let name = Ident::new(&struct_name(&item.sig.ident.to_string()), item.sig.ident.span());
     let kernel = Kernel { attr, item, dims, hooks: hooks(), generics, name };
     let trace = trace_fn(&kernel, &mut errors);
     if errors.is_empty() {
-        let params = params_const(&kernel);
-        return expansion(&kernel, &TokenStream::new(), &quote!(#params #trace));
+        let (params, key) = (params_const(&kernel), key_fn(&kernel));
+        return expansion(&kernel, &TokenStream::new(), &quote!(#params #key #trace));
     }
     // Callers see the real signature, so that they get no second error.
     let hooks = &kernel.hooks;
@@ -71,8 +74,9 @@ pub(crate) fn expand_kernel(attr: TokenStream, item: TokenStream) -> TokenStream
     quote!(#stub #errors)
 }
 
-/// Gives each `impl Trait` in the type of a compile-time parameter a name, for the struct.
-fn name_impl_traits(item: &mut KernelItem) -> Generics {
+/// Gives each `impl Trait` in the type of a compile-time parameter a name, for the struct: none of
+/// those that the user mentions.
+fn name_impl_traits(item: &mut KernelItem, mut taken: Vec<String>) -> Generics {
     struct Naming<'a> {
         initial: String,
         taken: &'a mut Vec<String>,
@@ -96,9 +100,6 @@ fn name_impl_traits(item: &mut KernelItem) -> Generics {
             }
         }
     }
-    let mut taken = Vec::new();
-    let sig = &item.sig;
-    idents(quote!(#sig), &mut taken);
     let mut generics = item.sig.generics.clone();
     let mut named = Vec::new();
     for param in &mut item.params {
@@ -124,23 +125,25 @@ pub(crate) fn idents(tokens: TokenStream, names: &mut Vec<String>) {
     }
 }
 
-/// `flash_attention` becomes `FlashAttention`.
-fn camel_case(name: &str) -> String {
-    let name = name.strip_prefix("r#").unwrap_or(name);
+/// The struct of the kernel `flash_attention` is `FlashAttentionKernel`.
+///
+/// It stands in the user's module, where a type of its name that comes from a glob import would be
+/// hidden: without the suffix a kernel `tile` hid `Tile`, and a kernel `clone` hid `Clone`.
+fn struct_name(function: &str) -> String {
+    let name = function.strip_prefix("r#").unwrap_or(function);
     let words = name.split('_').filter(|word| !word.is_empty());
-    let camel: String = words
+    let mut camel: String = words
         .map(|word| {
             let mut chars = word.chars();
             let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
             first + chars.as_str()
         })
         .collect();
-    // A name of underscores alone leaves nothing.
-    if camel.is_empty() || camel.starts_with(|c: char| c.is_numeric()) || camel == "Self" {
-        format!("Kernel{camel}")
-    } else {
-        camel
+    // A name of underscores alone leaves nothing, and no identifier starts with a digit.
+    if camel.is_empty() || camel.starts_with(|c: char| c.is_numeric()) {
+        camel.insert_str(0, "Unnamed");
     }
+    camel + "Kernel"
 }
 
 /// What the compile-time parameters are called and typed.
@@ -177,12 +180,16 @@ fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> Tok
     let summary = format!("The kernel [`{function}`] with its compile-time parameters.");
     let text = kernel.attr.name.as_ref().map_or_else(|| function.to_string(), |n| n.value());
     let text = text.strip_prefix("r#").unwrap_or(&text);
-    let call = call_fn(kernel);
+    let (call, with_vjp) = (call_fn(kernel), vjp_fn(kernel));
     quote! {
         #(#docs)* #(#others)*
         #[must_use = "a kernel does nothing until it is called or traced"]
         #vis fn #function #impl_generics (#(#fields: #types),*) -> #name #ty_generics #where_clause {
-            #name { #(#fields,)* __types: ::core::marker::PhantomData }
+            #name {
+                #(#fields,)*
+                __state: ::core::default::Default::default(),
+                __types: ::core::marker::PhantomData,
+            }
         }
 
         #[doc = #summary]
@@ -192,13 +199,14 @@ fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> Tok
         #[must_use = "a kernel does nothing until it is called or traced"]
         #vis struct #name #impl_generics #where_clause {
             #(#fields: #types,)*
+            __state: #hooks::KernelState,
             __types: #marker_ty,
         }
 
         #(#cfg)*
         impl #impl_generics #name #ty_generics #where_clause {
-            /// Traces the kernel for arguments of these element types and shapes: one per input,
-            /// in order.
+            /// Traces the kernel for arguments of these element types and shapes: one per extent,
+            /// table and input, in order.
             ///
             /// # Errors
             /// Arguments that do not fit, and every mistake in the kernel's body.
@@ -210,6 +218,8 @@ fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> Tok
             }
 
             #call
+
+            #with_vjp
         }
 
         #(#cfg)*
@@ -225,16 +235,30 @@ fn expansion(kernel: &Kernel, lints: &TokenStream, methods: &TokenStream) -> Tok
 
 fn params_const(kernel: &Kernel) -> TokenStream {
     let hooks = &kernel.hooks;
-    let specs = kernel.item.blocks().map(|(param, block)| {
-        let name = param.name.to_string();
-        let dims = block.axes.iter().map(|axis| axis.dim.to_string());
-        let ty = &param.ty;
+    let spec = |param: &Param, of: TokenStream, dims: Vec<String>| {
+        let (name, ty) = (param.name.to_string(), &param.ty);
         quote! {
             #hooks::ParamSpec {
                 name: #name,
-                kind: <#ty as #hooks::ParamRef>::KIND,
-                dtype: <#ty as #hooks::ParamRef>::DTYPE,
+                kind: <#ty as #hooks::#of>::KIND,
+                dtype: <#ty as #hooks::#of>::DTYPE,
                 dims: &[#(#dims),*],
+            }
+        }
+    };
+    let tables = kernel.item.tables().map(|(param, axes)| {
+        spec(param, quote!(TableRef), axes.iter().map(Ident::to_string).collect())
+    });
+    let blocks = kernel.item.blocks().map(|(param, block)| {
+        let dims = block.axes.iter().map(|axis| axis.dim.to_string()).collect();
+        spec(param, quote!(ParamRef), dims)
+    });
+    let specs = tables.chain(blocks);
+    let extents: Vec<String> = kernel.item.extents().map(|param| param.name.to_string()).collect();
+    let extents = (!extents.is_empty()).then(|| {
+        quote! {
+            fn extents(&self) -> &'static [&'static str] {
+                &[#(#extents),*]
             }
         }
     });
@@ -242,60 +266,7 @@ fn params_const(kernel: &Kernel) -> TokenStream {
         fn params(&self) -> &'static [#hooks::ParamSpec] {
             const { &[#(#specs),*] }
         }
-    }
-}
 
-/// `call`, which takes an argument per input and gives a result per output.
-fn call_fn(kernel: &Kernel) -> TokenStream {
-    let hooks = &kernel.hooks;
-    let inputs: Vec<&Ident> = kernel
-        .item
-        .blocks()
-        .filter(|(_, block)| block.kind != RefKind::Out)
-        .map(|(param, _)| &param.name)
-        .collect();
-    let n_outputs = kernel.item.blocks().filter(|(_, block)| block.kind != RefKind::In).count();
-    let results: Vec<Ident> =
-        (0..n_outputs).map(|n| Ident::new(&format!("result_{n}"), Span::mixed_site())).collect();
-    let outputs = Ident::new("outputs", Span::mixed_site());
-    let types: Vec<Ident> = (0..inputs.len()).map(|n| format_ident!("__Arg{n}")).collect();
-    let (caller, generics) = match types.split_first() {
-        None => (quote!(#hooks::HostCaller), quote!()),
-        Some((first, rest)) => (
-            quote!(<#first as #hooks::CallArg<'__call>>::Caller),
-            quote! {
-                <
-                    '__call,
-                    #first: #hooks::CallArg<'__call>,
-                    #(#rest: #hooks::CallArg<'__call, Caller = #first::Caller>,)*
-                >
-            },
-        ),
-    };
-    let output = quote!(<#caller as #hooks::Caller>::Output);
-    let (result, take) = match results.as_slice() {
-        [one] => (output, quote!(#one)),
-        many => {
-            let types = many.iter().map(|_| &output);
-            (quote!((#(#types),*)), quote!((#(#many),*)))
-        }
-    };
-    let span = Span::mixed_site().located_at(kernel.item.sig.ident.span());
-    quote_spanned! {span=>
-        /// Runs the kernel on arguments, one per input in order: on the CPU for host arrays.
-        ///
-        /// # Errors
-        /// Arguments that do not fit, mistakes in the kernel, and hazards met while it runs.
-        pub fn call #generics (
-            &self,
-            #(#inputs: #types),*
-        ) -> ::core::result::Result<#result, #hooks::Diagnostics> {
-            let #outputs = <#caller as #hooks::Caller>::call(
-                self,
-                &[#(#hooks::CallArg::into_arg(#inputs)),*],
-            )?;
-            let [#(#results),*] = #hooks::take(#hooks::KernelFn::name(self), #outputs)?;
-            ::core::result::Result::Ok(#take)
-        }
+        #extents
     }
 }

@@ -6,7 +6,7 @@ use super::kernel::{Kernel, idents};
 use crate::check::DimSource;
 use crate::error::Errors;
 use crate::free::Binding;
-use crate::parse::{BlockSpec, Cover, Param, Role};
+use crate::parse::{BlockSpec, CoreKind, Cover, Param, Role, Semantics, SideEffects};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -29,47 +29,46 @@ pub(crate) fn trace_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
         quote!(let #name = #clone(&self.#name);)
     });
     let dims = dims(kernel, &launch);
+    let mesh = mesh(kernel, &launch, errors);
     let grid = grid(kernel, &launch, errors);
-    let blocks = kernel
-        .item
-        .blocks()
-        .enumerate()
-        .map(|(idx, (param, block))| block_sizes(kernel, &launch, idx, param, block, errors));
+    let n_tables = kernel.item.tables().count();
+    let blocks = kernel.item.blocks().enumerate().map(|(idx, (param, block))| {
+        block_sizes(kernel, &launch, n_tables + idx, param, block, errors)
+    });
     let blocks: TokenStream = blocks.collect();
     let walks = walks(kernel, &launch);
     let axes: Vec<&Ident> = kernel.attr.grid.iter().map(|axis| &axis.name).collect();
     let n_axes = axes.len();
     let mut references = TokenStream::new();
-    let mut block_idx = 0;
-    for param in &kernel.item.params {
-        match &param.role {
-            Role::Block(block) => {
-                references.extend(window(kernel, &launch, block_idx, param, block, errors));
-                block_idx += 1;
-            }
-            Role::Scratch(_) | Role::Comptime | Role::Unknown => {}
-        }
+    let mut spec_idx = 0;
+    for (param, _) in kernel.item.tables() {
+        let (name, ty) = (&param.name, &param.ty);
+        let declare = quote_spanned!(name.span()=> #launch.table(#spec_idx));
+        references.extend(quote!(let #name: #ty = #declare;));
+        spec_idx += 1;
     }
-    for param in &kernel.item.params {
-        if let Role::Scratch(shape) = &param.role {
-            let (name, text, ty) = (&param.name, param.name.to_string(), &param.ty);
-            let shape = lowered(shape, kernel, errors);
-            let call = quote_spanned!(name.span()=> #launch.scratch(#text, #shape));
-            references.extend(quote!(let #name: #ty = #call;));
-        }
+    for (param, block) in kernel.item.blocks() {
+        references.extend(window(kernel, &launch, spec_idx, param, block, errors));
+        spec_idx += 1;
     }
+    references.extend(scratch(kernel, &launch, errors));
     let vmem_limit = kernel
         .attr
         .vmem_limit
         .as_ref()
         .map(|limit| quote_spanned!(limit.span()=> #launch.vmem_limit(#limit);));
-    let body_args = body_names(kernel);
+    let compile_params = compile_params(kernel, &launch);
+    let extents = extents(kernel, &kernel.item.extents().collect::<Vec<_>>());
+    let body_args = body_args(kernel);
     let generic_args = turbofish(kernel);
     let span = kernel.item.sig.ident.span();
     let hooks_here = at(hooks, span);
-    let begin = quote_spanned! {span=>
-        #hooks_here::Launch::begin(#hooks::KernelFn::name(self), #hooks::KernelFn::params(self), #args)
-    };
+    // Not on the user's span: a kernel that `macro_rules!` writes may have its name from elsewhere.
+    let (name, params) =
+        (quote!(#hooks::KernelFn::name(self)), quote!(#hooks::KernelFn::params(self)));
+    let extent_names = quote!(#hooks::KernelFn::extents(self));
+    let begin =
+        quote_spanned!(span=> #hooks_here::Launch::begin(#name, #extent_names, #params, #args));
     let ready = quote_spanned!(span=> #launch.grid::<#n_axes>());
     quote! {
         fn trace(
@@ -81,15 +80,69 @@ pub(crate) fn trace_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
             let mut #launch = #begin?;
             #(#comptime)*
             #dims
+            #mesh
             #grid
             #blocks
             #walks
             let (#launch, [#(#axes),*]) = #ready?;
             #vmem_limit
+            #compile_params
             #references
-            #launch.run(|| __body #generic_args (#(#body_args),*))
+            #launch.run(|| {
+                #extents
+                __body #generic_args (#(#body_args),*)
+            })
         }
     }
+}
+
+/// Declares scratch.
+fn scratch(kernel: &Kernel, launch: &Ident, errors: &mut Errors) -> TokenStream {
+    let mut references = TokenStream::new();
+    for param in &kernel.item.params {
+        if let Role::Scratch(shape, _) = &param.role {
+            let (name, text, ty) = (&param.name, param.name.to_string(), &param.ty);
+            let shape = lowered(shape, kernel, errors);
+            let call = quote_spanned!(name.span()=> #launch.scratch(#text, &#shape));
+            references.extend(quote!(let #name: #ty = #call;));
+        }
+    }
+    references
+}
+
+/// Sets what the attribute says of side effects and cost.
+fn compile_params(kernel: &Kernel, launch: &Ident) -> TokenStream {
+    let hooks = &kernel.hooks;
+    let mut tokens = TokenStream::new();
+    let kind = kernel.attr.side_effects.map(|effects| match effects {
+        SideEffects::Dataflow => quote!(#hooks::SideEffects::Dataflow),
+        SideEffects::Always => quote!(#hooks::SideEffects::Always),
+    });
+    tokens.extend(kind.map(|kind| quote!(#launch.side_effects(#kind);)));
+    if !kernel.attr.cost.is_empty() {
+        let stated = ["flops", "transcendentals", "bytes"].map(|name| {
+            match kernel.attr.cost.iter().find(|(known, _)| known == name) {
+                Some((_, value)) => {
+                    quote_spanned!(value.span()=> ::core::option::Option::Some(#value))
+                }
+                None => quote!(::core::option::Option::None),
+            }
+        });
+        tokens.extend(quote!(#launch.cost([#(#stated),*]);));
+    }
+    tokens
+}
+
+/// The values of these `#[extent]` parameters, for the ops that follow.
+fn extents(kernel: &Kernel, params: &[&Param]) -> TokenStream {
+    let hooks = &kernel.hooks;
+    let values = params.iter().filter_map(|param| {
+        let (name, ty) = (&param.name, &param.ty);
+        let axis = kernel.attr.grid.iter().position(|axis| axis.is_extent(name))?;
+        let value = quote_spanned!(name.span()=> #hooks::grid_extent(#axis));
+        Some(quote!(let #name: #ty = #value;))
+    });
+    values.collect()
 }
 
 /// Lowers an expression of an attribute like one of the body.
@@ -116,6 +169,9 @@ fn declare(kernel: &Kernel, lower: &mut Lower<'_>) {
     for axis in &kernel.attr.grid {
         lower.declare(&axis.name, Binding::Plain);
     }
+    for (name, _) in &kernel.attr.mesh {
+        lower.declare(name, Binding::Plain);
+    }
 }
 
 fn dims(kernel: &Kernel, launch: &Ident) -> TokenStream {
@@ -139,22 +195,47 @@ fn dims(kernel: &Kernel, launch: &Ident) -> TokenStream {
     tokens
 }
 
+/// Declares the mesh; its axes are variables from there on.
+fn mesh(kernel: &Kernel, launch: &Ident, errors: &mut Errors) -> TokenStream {
+    let mut tokens = TokenStream::new();
+    for (name, size) in &kernel.attr.mesh {
+        let text = name.to_string();
+        let span = size.span();
+        let size = lowered(size, kernel, errors);
+        let axis = quote_spanned!(span=> #launch.mesh_axis(#text, #size));
+        tokens.extend(quote! {
+            #[allow(unused_variables, reason = "the body may need other axes alone")]
+            let #name = #axis;
+        });
+    }
+    tokens
+}
+
 fn grid(kernel: &Kernel, launch: &Ident, errors: &mut Errors) -> TokenStream {
     let hooks = &kernel.hooks;
     let mut tokens = TokenStream::new();
+    let core = kernel.attr.core.as_ref().map(|(_, kind)| match kind {
+        CoreKind::Sparse => quote!(#launch.core(#hooks::Core::Sparse);),
+        CoreKind::SparseScalar => quote!(#launch.core(#hooks::Core::SparseScalar);),
+    });
     for (idx, axis) in kernel.attr.grid.iter().enumerate() {
         let text = axis.name.to_string();
-        let semantics = match axis.parallel {
-            true => quote!(#hooks::Semantics::Parallel),
-            false => quote!(#hooks::Semantics::Arbitrary),
+        let semantics = match axis.semantics {
+            Semantics::Parallel => quote!(#hooks::Semantics::Parallel),
+            Semantics::Arbitrary => quote!(#hooks::Semantics::Arbitrary),
+            Semantics::CoreParallel => quote!(#hooks::Semantics::CoreParallel),
         };
         tokens.extend(quote!(#launch.axis(#text, #semantics);));
-        if let Some(extent) = &axis.extent {
+        let dynamic = kernel.item.extents().position(|param| axis.is_extent(&param.name));
+        if let Some(operand) = dynamic {
+            tokens.extend(quote!(#launch.dynamic_extent(#idx, #operand);));
+        } else if let Some(extent) = &axis.extent {
             let span = extent.span();
             let extent = lowered(extent, kernel, errors);
             tokens.extend(quote_spanned!(span=> #launch.extent(#idx, #extent);));
         }
     }
+    tokens.extend(core);
     tokens
 }
 
@@ -174,6 +255,10 @@ fn block_sizes(
             let tile = lowered(tile, kernel, errors);
             quote!(#hooks::Cover::Blocked(#tile))
         }
+        Cover::Element(size, _) => {
+            let size = lowered(size, kernel, errors);
+            quote!(#hooks::Cover::Element(#size))
+        }
     });
     let covers: Vec<TokenStream> = covers.collect();
     quote_spanned!(param.name.span()=> #launch.block(#idx, &[#(#covers),*]);)
@@ -182,11 +267,13 @@ fn block_sizes(
 /// Infers the extents that no `grid(..)` clause gives.
 fn walks(kernel: &Kernel, launch: &Ident) -> TokenStream {
     let mut tokens = TokenStream::new();
+    let n_tables = kernel.item.tables().count();
     for (grid_axis, axis) in kernel.attr.grid.iter().enumerate() {
         if axis.extent.is_some() {
             continue;
         }
-        for (param_idx, (param, block)) in kernel.item.blocks().enumerate() {
+        for (block_idx, (param, block)) in kernel.item.blocks().enumerate() {
+            let param_idx = n_tables + block_idx;
             for (param_axis, entry) in block.axes.iter().enumerate() {
                 if entry.cover.walks(&axis.name) {
                     tokens.extend(quote_spanned! {param.name.span()=>
@@ -207,10 +294,16 @@ fn window(
     block: &BlockSpec,
     errors: &mut Errors,
 ) -> TokenStream {
+    let hooks = &kernel.hooks;
+    if block.kind.is_far() {
+        let (name, ty) = (&param.name, &param.ty);
+        let far = quote_spanned!(name.span()=> #launch.far(#idx));
+        return quote!(let #name: #ty = #far;);
+    }
     let axes: Vec<&Ident> = kernel.attr.grid.iter().map(|axis| &axis.name).collect();
     let indices = block.axes.iter().map(|axis| match &axis.cover {
         Cover::Whole => quote_spanned!(axis.dim.span()=> #launch.index(0usize)),
-        Cover::Blocked(_, index) | Cover::Squeezed(index) => {
+        Cover::Blocked(_, index) | Cover::Squeezed(index) | Cover::Element(_, index) => {
             let span = index.span();
             let index = lowered(index, kernel, errors);
             quote_spanned!(span=> #launch.index(#index))
@@ -226,18 +319,50 @@ fn window(
         let axis = block.axes.iter().position(|known| known.dim == *axis)?;
         Some(quote!((#axis, #n)))
     }));
+    let pinned = option(block.pinned.as_ref().map(|space| match space == "vmem" {
+        true => quote!(#hooks::MemorySpace::Vmem),
+        false => quote!(#hooks::MemorySpace::Hbm),
+    }));
     let (name, ty) = (&param.name, &param.ty);
-    let entries = Ident::new("entries", Span::mixed_site());
+    let [entries, tables] = ["entries", "tables"].map(|name| Ident::new(name, Span::mixed_site()));
     let open = quote_spanned!(name.span()=> #launch.open_window());
-    let close = quote_spanned!(name.span()=> #launch.param(#idx, &#entries, #buffered, #streams));
+    let close = quote_spanned!(name.span()=> #launch.param(
+        #idx,
+        &#entries,
+        #hooks::Fetch { buffering: #buffered, streams: #streams, pinned: #pinned },
+    ));
+    let seen = kernel.item.tables().enumerate().map(|(idx, (table, _))| {
+        let (name, ty) = (&table.name, &table.ty);
+        quote!(let #name: #ty = #hooks::TableRef::of(#tables[#idx]);)
+    });
+    let seen: TokenStream = seen.collect();
+    let seen_names = kernel.item.tables().map(|(table, _)| &table.name);
+    let mentioned = mentioned_extents(kernel, block);
+    let extents = extents(kernel, &mentioned);
     quote! {
         let #name: #ty = {
-            let [#(#axes),*] = #open;
-            let _ = (#(&#axes,)*);
+            let ([#(#axes),*], #tables) = #open;
+            #seen
+            #extents
+            let _ = (#(&#axes,)* #(&#seen_names,)* &#tables);
             let #entries = [#(#indices),*];
             #close
         };
     }
+}
+
+/// The `#[extent]` parameters that the index expressions of a block name.
+fn mentioned_extents<'k>(kernel: &'k Kernel, block: &BlockSpec) -> Vec<&'k Param> {
+    let mut names = Vec::new();
+    for axis in &block.axes {
+        match &axis.cover {
+            Cover::Whole => {}
+            Cover::Blocked(_, index) | Cover::Squeezed(index) | Cover::Element(_, index) => {
+                idents(index.to_token_stream(), &mut names);
+            }
+        }
+    }
+    kernel.item.extents().filter(|param| names.contains(&param.name.to_string())).collect()
 }
 
 /// The dimensions that the body sees under a name of their own.
@@ -248,11 +373,27 @@ fn own_dims(kernel: &Kernel) -> impl Iterator<Item = &Ident> {
     })
 }
 
-/// What the body is called with.
-fn body_names(kernel: &Kernel) -> Vec<&Ident> {
-    let params = kernel.item.params.iter().map(|param| &param.name);
+/// What the body is called with, each time that it is traced.
+fn body_args(kernel: &Kernel) -> Vec<TokenStream> {
+    let params = kernel.item.params.iter().map(|param| {
+        let name = &param.name;
+        match param.role {
+            Role::Comptime => {
+                quote_spanned!(param.ty.span()=> ::core::clone::Clone::clone(&#name))
+            }
+            Role::Scratch(_, kind) if kind.is_owned() => {
+                quote_spanned!(name.span()=> #name.__again())
+            }
+            Role::Block(_)
+            | Role::Scratch(..)
+            | Role::Prefetch(_)
+            | Role::Extent
+            | Role::Unknown => quote!(#name),
+        }
+    });
     let axes = kernel.attr.grid.iter().map(|axis| &axis.name);
-    params.chain(own_dims(kernel)).chain(axes).collect()
+    let axes = axes.chain(kernel.attr.mesh.iter().map(|(name, _)| name));
+    params.chain(own_dims(kernel).chain(axes).map(ToTokens::to_token_stream)).collect()
 }
 
 fn turbofish(kernel: &Kernel) -> TokenStream {
@@ -284,6 +425,7 @@ fn body_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
         let name = &axis.name;
         quote!(#unused #name: #hooks::Scalar<i32>)
     });
+    let mesh = kernel.attr.mesh.iter().map(|(name, _)| quote!(#unused #name: #hooks::MeshAxis));
     let generics = &kernel.generics;
     let where_clause = &generics.where_clause;
     let statements = statements(&body);
@@ -295,7 +437,7 @@ fn body_fn(kernel: &Kernel, errors: &mut Errors) -> TokenStream {
             clippy::type_complexity,
             reason = "dimensions and grid indices are handed over as well"
         )]
-        fn __body #generics (#(#params,)* #(#dims,)* #(#axes,)*) #where_clause {
+        fn __body #generics (#(#params,)* #(#dims,)* #(#axes,)* #(#mesh,)*) #where_clause {
             #[allow(unused_imports, reason = "only stores need it")]
             use #hooks::HostStore as _;
             #statements
@@ -314,10 +456,11 @@ fn attribute_names(kernel: &Kernel) -> Vec<String> {
     for axis in &kernel.attr.grid {
         tokens.extend(axis.extent.as_ref().map(ToTokens::to_token_stream));
     }
-    for (_, value) in &kernel.attr.dims {
+    for (_, value) in kernel.attr.dims.iter().chain(&kernel.attr.mesh) {
         tokens.extend(value.to_token_stream());
     }
     tokens.extend(kernel.attr.vmem_limit.as_ref().map(ToTokens::to_token_stream));
+    tokens.extend(kernel.attr.cost.iter().map(|(_, value)| value.to_token_stream()));
     for param in &kernel.item.params {
         match &param.role {
             Role::Block(block) => {
@@ -325,15 +468,18 @@ fn attribute_names(kernel: &Kernel) -> Vec<String> {
                     axis.dim.to_tokens(&mut tokens);
                     match &axis.cover {
                         Cover::Whole => {}
-                        Cover::Blocked(tile, index) => tokens.extend(quote!(#tile #index)),
+                        Cover::Blocked(tile, index) | Cover::Element(tile, index) => {
+                            tokens.extend(quote!(#tile #index));
+                        }
                         Cover::Squeezed(index) => index.to_tokens(&mut tokens),
                     }
                 }
                 let (buffered, streams) = (&block.buffered, block.streams.as_ref().map(|s| &s.1));
                 tokens.extend(quote!(#buffered #streams));
             }
-            Role::Scratch(shape) => shape.to_tokens(&mut tokens),
-            Role::Comptime | Role::Unknown => {}
+            Role::Scratch(shape, _) => shape.to_tokens(&mut tokens),
+            Role::Prefetch(axes) => tokens.extend(quote!(#(#axes)*)),
+            Role::Comptime | Role::Extent | Role::Unknown => {}
         }
     }
     let mut names = Vec::new();

@@ -1,14 +1,17 @@
 //! From what the user wrote to Rust that traces it.
 
+mod call;
 mod carried;
 mod control;
 mod function;
 mod kernel;
 mod launch;
+mod tree;
 
 pub(crate) use carried::expand_carried;
 pub(crate) use function::expand_fn;
-pub(crate) use kernel::expand_kernel;
+pub(crate) use kernel::{expand_kernel, idents};
+pub(crate) use tree::expand_tree;
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Span, TokenStream};

@@ -207,6 +207,7 @@ impl<'a> Analysis<'a> {
         let mut program = Program {
             name: instruction.name.clone(),
             opcode: instruction.opcode.clone(),
+            is_kernel: instruction.is_kernel(),
             runs,
             cycles,
             vmem_bytes: instruction.vmem_bytes(),
@@ -413,6 +414,23 @@ mod tests {
         assert_eq!(report.compute_us, Some(0.1));
         assert_eq!(report.programs[0].name, "a");
         assert_eq!(report.cycles_note, None);
+    }
+
+    #[test]
+    fn tells_kernels_from_what_xla_made() {
+        let config = r#"{"bundle_analysis_data":{"estimated_cycles":"70"}}"#;
+        let mut kernel = instruction("scaled", "custom-call", 1, &[], config);
+        // Field 28.
+        kernel.extend([0xe2, 0x01, 15]);
+        kernel.extend(b"tpu_custom_call");
+        let (_, report) = walk(&[vec![fusion("a", 100), kernel, fusion("b", 50)]]);
+        assert_eq!((report.kernels_cycles(), report.xla_cycles()), (Some(70), Some(150)));
+        let text = report.to_string();
+        assert!(text.contains("cycles   220: kernels 70, XLA 150"), "{text}");
+        assert!(text.contains("kernel   70 cycles x 1: scaled"), "{text}");
+        let silent = instruction("kernel", "custom-call", 1, &[], "");
+        let (_, report) = walk(&[vec![fusion("a", 100), silent]]);
+        assert_eq!((report.kernels_cycles(), report.xla_cycles()), (None, None));
     }
 
     #[test]

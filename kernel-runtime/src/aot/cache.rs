@@ -1,136 +1,83 @@
 //! The result cache: reports on disk, by the content of what was compiled.
-//!
-//! A file is written under another name and renamed, so readers in other processes see all of it or
-//! nothing. It carries a checksum; one that does not fit is removed and counted. Nothing that goes
-//! wrong here fails a run: a result that cannot be read is computed, and one that cannot be written
-//! is lost.
 use super::report::Report;
+use crate::cache::{Absence, DiskCache, Key, Lookup, Vacant};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
-/// Changes when the meaning of a report changes, so older files are left alone.
-const FORMAT: &str = "systole-aot-1";
-const HEAD: &str = "{\"checksum\":\"";
-const MIDDLE: &str = "\",\"report\":";
+/// Changes when the meaning of a report changes, so that older ones are not found.
+const FORMAT: &str = "systole-aot-3";
 
-static HITS: AtomicU64 = AtomicU64::new(0);
-static MISSES: AtomicU64 = AtomicU64::new(0);
-static HEALED: AtomicU64 = AtomicU64::new(0);
-static FAILURES: AtomicU64 = AtomicU64::new(0);
-static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Caches by folder, so that all compiles of this process count together.
+static OPEN: LazyLock<Mutex<HashMap<PathBuf, DiskCache>>> = LazyLock::new(Mutex::default);
 
-/// What the result cache did in this process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct CacheCounters {
-    /// Reports that were read.
-    pub hits: u64,
-    /// Reports that were not there.
-    pub misses: u64,
-    /// Damaged files that were removed.
-    pub healed: u64,
-    /// Reads and writes that failed.
-    pub failures: u64,
+/// Where results are kept unless [`super::Options::cache`] says otherwise: `aot` in the cache folder.
+pub fn result_cache_dir() -> PathBuf {
+    crate::pjrt::cache_dir().join("aot")
 }
 
-/// What the result cache did in this process so far.
-pub fn cache_counters() -> CacheCounters {
-    CacheCounters {
-        hits: HITS.load(Ordering::Relaxed),
-        misses: MISSES.load(Ordering::Relaxed),
-        healed: HEALED.load(Ordering::Relaxed),
-        failures: FAILURES.load(Ordering::Relaxed),
-    }
+/// The result cache in this folder, one per process and folder. Its size is limited by the variable
+/// [`crate::cache::LIMIT_VARIABLE`] as it was at the first use.
+pub fn result_cache(dir: &Path) -> DiskCache {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.entry(dir.to_owned()).or_insert_with(|| DiskCache::open_limited(dir)).clone()
 }
 
 /// The key of a compile: everything that its report depends on.
-pub(crate) fn key(parts: &[&[u8]]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in [FORMAT.as_bytes()].iter().chain(parts) {
-        // With lengths, no two lists of parts are the same bytes.
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    hasher.finalize().to_hex().to_string()
+pub(super) fn key(parts: &[&[u8]]) -> Key {
+    let parts: Vec<&[u8]> =
+        std::iter::once(FORMAT.as_bytes()).chain(parts.iter().copied()).collect();
+    Key::of(&parts)
 }
 
-fn file(dir: &Path, key: &str) -> PathBuf {
-    dir.join(format!("{key}.json"))
+/// What the cache has for a compile.
+pub(super) enum Found {
+    Report(Box<Report>),
+    Nothing(Gap),
 }
 
-/// The report of this key, if it is there and whole.
-pub(crate) fn load(dir: &Path, key: &str) -> Option<Report> {
-    let path = file(dir, key);
-    let text = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let counter =
-                if error.kind() == std::io::ErrorKind::NotFound { &MISSES } else { &FAILURES };
-            counter.fetch_add(1, Ordering::Relaxed);
-            return None;
+/// No report: compile, and fill the gap. Others that want the report wait for it.
+#[derive(Default)]
+pub(super) struct Gap {
+    place: Option<Vacant>,
+    /// Whether there was a damaged report, which was removed.
+    pub(super) was_damaged: bool,
+}
+
+impl Gap {
+    /// Stores the report.
+    pub(super) fn fill(self, report: &Report) {
+        // A report is plain data: it always has a JSON form.
+        if let (Some(place), Ok(bytes)) = (self.place, serde_json::to_vec(report)) {
+            place.fill(&bytes);
         }
-    };
-    let report = unwrap(&text);
-    match report {
-        Some(_) => HITS.fetch_add(1, Ordering::Relaxed),
-        None => {
-            // Another process may have healed it already; then this removes a good file, which
-            // costs one compile and loses nothing.
-            let _gone = std::fs::remove_file(&path);
-            HEALED.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Looks for a report; waits for at most `patience` if another thread or process is compiling it.
+pub(super) fn find(cache: &DiskCache, key: &Key, patience: Duration) -> Found {
+    let mut was_damaged = false;
+    loop {
+        match cache.lookup(key, patience) {
+            Lookup::Vacant(place) => {
+                was_damaged |= place.absence() == Absence::Damaged;
+                return Found::Nothing(Gap { place: Some(place), was_damaged });
+            }
+            Lookup::Found(bytes) => match serde_json::from_slice(&bytes) {
+                Ok(report) => {
+                    return Found::Report(Box::new(Report { from_cache: true, ..report }));
+                }
+                // It was removed and is there again: the folder is not ours to change.
+                Err(_) if was_damaged => return Found::Nothing(Gap { place: None, was_damaged }),
+                // Whole, but no report: of another build with the same `FORMAT`.
+                Err(_) => {
+                    cache.discard(key);
+                    was_damaged = true;
+                }
+            },
         }
-    };
-    report.map(|report| Report { from_cache: true, ..report })
-}
-
-/// Takes the report out of a file, if the checksum fits.
-fn unwrap(bytes: &[u8]) -> Option<Report> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (checksum, body) = text.strip_prefix(HEAD)?.split_once(MIDDLE)?;
-    let body = body.strip_suffix('}')?;
-    if blake3::hash(body.as_bytes()).to_hex().as_str() != checksum {
-        return None;
     }
-    serde_json::from_str(body).ok()
-}
-
-/// Writes a report.
-pub(crate) fn store(dir: &Path, key: &str, report: &Report) {
-    if try_store(dir, key, report).is_err() {
-        FAILURES.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-fn try_store(dir: &Path, key: &str, report: &Report) -> std::io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    let body = serde_json::to_string(report)?;
-    let checksum = blake3::hash(body.as_bytes()).to_hex();
-    let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!("{key}.{}-{n}.tmp", std::process::id()));
-    std::fs::write(&temporary, format!("{HEAD}{checksum}{MIDDLE}{body}}}"))?;
-    std::fs::rename(&temporary, file(dir, key)).inspect_err(|_error| {
-        let _left_behind = std::fs::remove_file(&temporary);
-    })
-}
-
-/// What tells one build of libtpu from another, without reading half a gigabyte: its size and
-/// samples of its content.
-pub(crate) fn identity(library: &Path) -> std::io::Result<String> {
-    use std::os::unix::fs::FileExt;
-    const N_SAMPLES: u64 = 64;
-    const SAMPLE_BYTES: u64 = 4096;
-    let file = std::fs::File::open(library)?;
-    let size = file.metadata()?.len();
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&size.to_le_bytes());
-    let step = (size / N_SAMPLES).max(SAMPLE_BYTES);
-    let mut offset = 0;
-    while offset < size {
-        let mut sample = vec![0; SAMPLE_BYTES.min(size - offset) as usize];
-        file.read_exact_at(&mut sample, offset)?;
-        hasher.update(&sample);
-        offset += step;
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 #[cfg(test)]
@@ -139,39 +86,31 @@ mod tests {
     use super::*;
     use crate::target::V5E;
 
+    fn gap(found: Found) -> Gap {
+        match found {
+            Found::Nothing(gap) => gap,
+            Found::Report(report) => panic!("{report:?}"),
+        }
+    }
+
     #[test]
-    fn returns_what_was_stored_and_heals_what_was_damaged() {
+    fn returns_what_was_stored_and_tells_of_damage() {
         let dir = tempfile::tempdir().unwrap();
+        let cache = result_cache(dir.path());
         let report = Report { cycles: Some(7), ..Report::new("k", &V5E, Status::Ok) };
         let key = key(&[b"a", b"b"]);
-        assert_eq!(load(dir.path(), &key), None);
-        store(dir.path(), &key, &report);
-        assert_eq!(load(dir.path(), &key), Some(Report { from_cache: true, ..report.clone() }));
-        let path = file(dir.path(), &key);
-        let text = std::fs::read_to_string(&path).unwrap();
-        for damaged in [&text[..text.len() - 2], &text.replace("\"cycles\":7", "\"cycles\":8"), ""]
-        {
-            std::fs::write(&path, damaged).unwrap();
-            assert_eq!(load(dir.path(), &key), None);
-            assert!(!path.exists());
-        }
-        assert!(cache_counters().healed >= 3);
-    }
-
-    #[test]
-    fn keys_tell_parts_apart() {
-        assert_ne!(key(&[b"ab", b"c"]), key(&[b"a", b"bc"]));
-        assert_ne!(key(&[b"a"]), key(&[b"a", b""]));
-    }
-
-    #[test]
-    fn never_fails_a_run() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("a file");
-        std::fs::write(&file, "").unwrap();
-        let before = cache_counters().failures;
-        store(&file, "k", &Report::new("k", &V5E, Status::Ok));
-        assert_eq!(load(&file, "k"), None);
-        assert!(cache_counters().failures >= before + 2);
+        let find = || find(&cache, &key, Duration::ZERO);
+        let missing = gap(find());
+        assert!(!missing.was_damaged);
+        missing.fill(&report);
+        let Found::Report(found) = find() else { panic!("it was stored") };
+        assert_eq!(*found, Report { from_cache: true, ..report });
+        // Whole, as far as the cache can tell.
+        cache.put(&key, b"{}");
+        let damaged = gap(find());
+        assert!(damaged.was_damaged);
+        damaged.fill(&found);
+        assert!(matches!(find(), Found::Report(_)));
+        assert_eq!(result_cache(dir.path()).counters().healed, 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Compiling: the cache, the attempts, and several at a time.
 use super::analyze::Analysis;
-use super::cache;
+use super::cache::{self, Found, Gap};
 use super::dumps::Dumps;
 use super::report::{Report, Status};
 use super::supervise::{self, Ending, Scratch, Wanted};
@@ -35,6 +35,18 @@ impl Request {
         Self { name: name.into(), target, program: program.into(), options: Options::default() }
     }
 
+    /// The topology that libtpu is asked for; none if the target is no TPU.
+    fn topology(&self) -> Option<&str> {
+        self.target.topology.map(|smallest| self.options.topology.as_deref().unwrap_or(smallest))
+    }
+
+    /// Whether the program has a kernel whose work depends on scalars of the call: our own calls
+    /// say so in a comment.
+    fn reads_tables(&self) -> bool {
+        let mark = crate::back::READS_TABLES.as_bytes();
+        self.program.windows(mark.len()).any(|window| window == mark)
+    }
+
     /// The same request with other options.
     #[must_use]
     pub fn with(mut self, options: Options) -> Self {
@@ -51,6 +63,10 @@ pub struct Options {
     pub cycles: bool,
     /// Tell what each Rust line costs.
     pub lines: bool,
+    /// Over how many devices the program is split, by the shardings that it is annotated with.
+    pub n_partitions: usize,
+    /// The topology to compile for, as `v5e:4x4`; `None` for the target's smallest.
+    pub topology: Option<String>,
     /// Keep all operands in HBM, so that every transfer is part of the estimate. XLA otherwise
     /// moves some into VMEM before a kernel starts, at no cost in its estimate.
     pub operands_in_hbm: bool,
@@ -60,7 +76,7 @@ pub struct Options {
     pub init_flags: Vec<String>,
     /// When to kill a worker. A program that the profiler cannot model takes several workers.
     pub time_limit: Duration,
-    /// Where results are kept; `None` for no cache.
+    /// Where results are kept; `None` for no cache. See [`super::result_cache`].
     pub cache: Option<PathBuf>,
     /// Keep job, answer and dumps of every attempt in a folder below this one.
     pub keep_dumps: Option<PathBuf>,
@@ -71,11 +87,13 @@ impl Default for Options {
         Self {
             cycles: true,
             lines: true,
+            n_partitions: 1,
+            topology: None,
             operands_in_hbm: true,
             flags: Vec::new(),
             init_flags: Vec::new(),
             time_limit: Duration::from_secs(120),
-            cache: Some(crate::pjrt::cache_dir().join("aot")),
+            cache: Some(cache::result_cache_dir()),
             keep_dumps: None,
         }
     }
@@ -84,23 +102,39 @@ impl Default for Options {
 impl Options {
     /// The parts of the cache key that stand for these options.
     fn key(&self) -> String {
-        let Self { cycles, lines, operands_in_hbm, flags, init_flags, .. } = self;
-        format!("{cycles} {lines} {operands_in_hbm} {flags:?} {init_flags:?}")
+        let Self { cycles, lines, n_partitions, operands_in_hbm, flags, init_flags, .. } = self;
+        format!("{cycles} {lines} {n_partitions} {operands_in_hbm} {flags:?} {init_flags:?}")
     }
 }
 
 /// Compiles one program, or takes its report from the cache. Whatever goes wrong is in the report.
+///
+/// A program with a kernel that reads tables gets no estimate: libtpu's figure would be that of
+/// another kernel. See [`super::estimate_pinned`].
 pub fn compile(request: &Request) -> Report {
+    if request.options.cycles && request.reads_tables() {
+        let options = Options { cycles: false, lines: false, ..request.options.clone() };
+        let mut report = compile_as_asked(&request.clone().with(options));
+        report.cycles_note = Some(TABLES_NOTE.to_owned());
+        return report;
+    }
+    compile_as_asked(request)
+}
+
+/// Why there is no estimate of a kernel that reads tables.
+const TABLES_NOTE: &str = "no estimate: the kernel reads tables or extents of the call, which libtpu's model does not know";
+
+fn compile_as_asked(request: &Request) -> Report {
     let target = request.target;
     let failed = |text: String| Report::failed(&request.name, target, Status::Unavailable, text);
-    let (Some(topology), Some(chip)) = (target.topology, target.chip.as_ref()) else {
+    let (Some(topology), Some(chip)) = (request.topology(), target.chip.as_ref()) else {
         return failed(format!("{} is no TPU: libtpu cannot compile for it", target.name));
     };
     let library = match Plugin::tpu_path() {
         Ok(library) => library,
         Err(error) => return failed(error.message),
     };
-    let key = match cache::identity(&library) {
+    let key = match crate::pjrt::library_identity(&library) {
         Ok(identity) => cache::key(&[
             identity.as_bytes(),
             topology.as_bytes(),
@@ -109,22 +143,29 @@ pub fn compile(request: &Request) -> Report {
         ]),
         Err(error) => return failed(format!("cannot read {}: {error}", library.display())),
     };
-    let cached = request.options.cache.as_deref().and_then(|dir| cache::load(dir, &key));
-    if let Some(report) = cached {
+    let found = request.options.cache.as_deref().map(|dir| {
+        // Who waits longer for another's compile than a compile may take is better off alone.
+        cache::find(&cache::result_cache(dir), &key, request.options.time_limit)
+    });
+    let gap = match found {
         // The name is not part of the key: equal programs may go by several.
-        return Report { name: request.name.clone(), ..report };
-    }
+        Some(Found::Report(report)) => return Report { name: request.name.clone(), ..*report },
+        Some(Found::Nothing(gap)) => gap,
+        None => Gap::default(),
+    };
     let job = Job {
         libtpu: library,
         topology: topology.to_owned(),
         flags: request.options.flags.clone(),
+        n_partitions: request.options.n_partitions,
         time_limit_ms: u64::try_from(request.options.time_limit.as_millis()).unwrap_or(u64::MAX),
         want_executable: false,
     };
-    let report = Attempts { request, chip, job }.run();
+    let mut report = Attempts { request, chip, job }.run();
+    report.cache_was_damaged = gap.was_damaged;
     // A crash or a time-out may be the machine's fault and must be tried again.
-    if let (Status::Ok | Status::Rejected, Some(dir)) = (report.status, &request.options.cache) {
-        cache::store(dir, &key, &report);
+    if let Status::Ok | Status::Rejected = report.status {
+        gap.fill(&report);
     }
     report
 }
@@ -139,7 +180,7 @@ pub fn compile_to_executable(request: &Request) -> Result<Vec<u8>, Box<Report>> 
     let failed = |status: Status, text: String| {
         Box::new(Report::failed(&request.name, target, status, text))
     };
-    let Some(topology) = target.topology else {
+    let Some(topology) = request.topology() else {
         return Err(failed(Status::Unavailable, format!("{} is no TPU", target.name)));
     };
     let libtpu = Plugin::tpu_path().map_err(|error| failed(Status::Unavailable, error.message))?;
@@ -147,6 +188,7 @@ pub fn compile_to_executable(request: &Request) -> Result<Vec<u8>, Box<Report>> 
         libtpu,
         topology: topology.to_owned(),
         flags: request.options.flags.clone(),
+        n_partitions: request.options.n_partitions,
         time_limit_ms: u64::try_from(request.options.time_limit.as_millis()).unwrap_or(u64::MAX),
         want_executable: true,
     };
@@ -225,8 +267,8 @@ const MAX_SINGLE_PROFILES: usize = 24;
 impl Attempts<'_> {
     fn run(&self) -> Report {
         self.try_run().unwrap_or_else(|error| {
-            let text = format!("no folder for the compile: {error}");
-            Report::failed(&self.request.name, self.request.target, Status::Unavailable, text)
+            let Request { name, target, .. } = self.request;
+            Report::failed(name, target, Status::Unavailable, error.to_string())
         })
     }
 
@@ -324,6 +366,7 @@ impl Attempts<'_> {
     ) -> Report {
         let target = self.request.target;
         let mut report = Report::new(&self.request.name, target, Status::Ok);
+        report.n_partitions = self.request.options.n_partitions;
         report.memory = answer.memory;
         report.compile_ms = answer.compile_ms;
         report.libtpu = answer.libtpu.clone();

@@ -110,6 +110,11 @@ impl Instruction {
         &self.custom_call_target
     }
 
+    /// Whether it runs a Mosaic kernel.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.custom_call_target == "tpu_custom_call"
+    }
+
     pub(crate) fn runs_on_sparse_core(&self) -> bool {
         self.thread == "sparsecore"
     }

@@ -4,7 +4,7 @@
 //! accepts it, with its messages at the user's Rust lines if not; estimated cycles, units, spills,
 //! transfers, VMEM and code size if so; and what each Rust line costs. [`compile_many`] does so for
 //! many, several at a time. Every compile runs in a worker process of its own, with a time limit,
-//! and good results are cached on disk.
+//! and good results are cached on disk: see [`result_cache`].
 //!
 //! An executable that compiles must begin its `main` with [`init`], so that it can be its own
 //! worker; command-line tools made by `systole::cli::main` do.
@@ -27,15 +27,19 @@ mod cache;
 mod compile;
 mod dumps;
 mod hlo;
+#[cfg(feature = "mlir")]
+mod pinned;
 mod place;
-mod proto;
+pub(crate) mod proto;
 mod report;
 mod scalars;
 mod supervise;
 mod worker;
 
-pub use cache::{CacheCounters, cache_counters};
+pub use cache::{result_cache, result_cache_dir};
 pub use compile::{Options, Request, compile, compile_many, compile_to_executable};
+#[cfg(feature = "mlir")]
+pub use pinned::estimate_pinned;
 pub use place::{Place, chained_file};
 pub use report::{
     Bound, DmaCounts, LineCost, Memory, Message, Occupancy, OpCounts, Overhead, Program, Report,

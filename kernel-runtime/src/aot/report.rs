@@ -3,6 +3,7 @@ use super::place::Place;
 use crate::diag::{Code, Diagnostic, Span};
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// How a compile ended.
@@ -129,6 +130,8 @@ pub struct Program {
     pub name: String,
     /// The HLO opcode: `custom-call` for kernels.
     pub opcode: String,
+    /// Whether it is a kernel; else XLA made it.
+    pub is_kernel: bool,
     /// How often the module runs it.
     pub runs: u64,
     /// libtpu's estimate for one run.
@@ -232,6 +235,8 @@ pub struct Report {
     pub occupancy: Option<Occupancy>,
     /// The most scoped VMEM that a program takes.
     pub vmem_bytes: Option<u64>,
+    /// Over how many devices the program is split. All figures are those of one device.
+    pub n_partitions: usize,
     /// Memory of the executable.
     pub memory: Option<Memory>,
     /// The programs, the most expensive first.
@@ -247,6 +252,9 @@ pub struct Report {
     /// Whether it came from the result cache.
     #[serde(skip)]
     pub from_cache: bool,
+    /// Whether the result cache had it, but damaged, so that it was compiled anew.
+    #[serde(skip)]
+    pub cache_was_damaged: bool,
 }
 
 impl Report {
@@ -268,6 +276,7 @@ impl Report {
             dma: DmaCounts::default(),
             occupancy: None,
             vmem_bytes: None,
+            n_partitions: 1,
             memory: None,
             programs: Vec::new(),
             lines: Vec::new(),
@@ -275,6 +284,7 @@ impl Report {
             compile_ms: 0,
             libtpu: String::new(),
             from_cache: false,
+            cache_was_damaged: false,
         }
     }
 
@@ -293,6 +303,22 @@ impl Report {
     /// Whether libtpu compiled the program.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
+    }
+
+    /// Cycles of all runs of kernels, where there is an estimate.
+    pub fn kernels_cycles(&self) -> Option<u64> {
+        self.cycles.map(|_| self.cycles_of(true))
+    }
+
+    /// Cycles of all runs of the programs that XLA made, where there is an estimate. With
+    /// [`Report::kernels_cycles`] they add up to [`Report::cycles`].
+    pub fn xla_cycles(&self) -> Option<u64> {
+        self.cycles.map(|_| self.cycles_of(false))
+    }
+
+    fn cycles_of(&self, kernels: bool) -> u64 {
+        let programs = self.programs.iter().filter(|program| program.is_kernel == kernels);
+        programs.map(|program| program.cycles * program.runs).sum()
     }
 
     /// Bytes of machine code.
@@ -345,6 +371,56 @@ impl Report {
             })
         };
         self.messages.iter().map(diagnostic).collect()
+    }
+}
+
+/// Cycles, time, memory and the most expensive programs, for people to read.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        write!(f, "{} on {}", self.name, self.target)?;
+        for message in &self.messages {
+            write!(f, "\n  {}", message.text)?;
+        }
+        if let (Some(cycles), Some(kernels), Some(xla)) =
+            (self.cycles, self.kernels_cycles(), self.xla_cycles())
+        {
+            write!(f, "\n  cycles   {cycles}: kernels {kernels}, XLA {xla}")?;
+        }
+        if let (Some(time), Some(compute), Some(hbm)) = (self.time_us, self.compute_us, self.hbm_us)
+        {
+            write!(f, "\n  time     {time:.1} us: compute {compute:.1}, HBM {hbm:.1}")?;
+        }
+        if let Some(bytes) = self.hbm_bytes {
+            write!(
+                f,
+                "\n  HBM      {bytes} bytes moved, {} of them between programs",
+                self.copy_bytes
+            )?;
+        }
+        if let Some(memory) = self.memory {
+            let Memory { code_bytes, argument_bytes, output_bytes, temp_bytes } = memory;
+            write!(
+                f,
+                "\n  memory   arguments {argument_bytes}, results {output_bytes}, between \
+                 {temp_bytes}, code {code_bytes} bytes"
+            )?;
+        }
+        if let Some(bytes) = self.vmem_bytes {
+            write!(f, "\n  VMEM     {bytes} bytes at most")?;
+        }
+        for program in self.programs.iter().take(SHOWN) {
+            let Program { name, runs, cycles, is_kernel, .. } = program;
+            let kind = if *is_kernel { "kernel" } else { "XLA" };
+            write!(f, "\n  {kind:<8} {cycles} cycles x {runs}: {name}")?;
+        }
+        if let Some(more) = self.programs.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+            write!(f, "\n  and {more} more programs")?;
+        }
+        match &self.cycles_note {
+            Some(note) => write!(f, "\n  note     {note}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Starting a worker, waiting for it, and killing it at its time limit.
 use super::dumps::{self, Dumps};
-use super::worker::{Answer, JOB_VARIABLE, Job, is_initialised};
+use super::worker::{Answer, JOB_VARIABLE, Job, has_started, is_initialised};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -15,6 +15,8 @@ const WORKER_VARIABLE: &str = "SYSTOLE_AOT_WORKER_BIN";
 /// The worker that comes with this crate.
 const WORKER_NAME: &str = "systole-aot-worker";
 const STDERR_FILE: &str = "stderr.txt";
+/// How long a worker may take to begin. It does so first thing in its `main`.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Set by [`use_worker`].
 static WORKER: RwLock<Option<PathBuf>> = RwLock::new(None);
@@ -27,27 +29,62 @@ pub fn use_worker(executable: impl Into<PathBuf>) {
     *WORKER.write().unwrap_or_else(PoisonError::into_inner) = Some(executable.into());
 }
 
-/// The executable to run as worker, or where one was looked for.
-fn worker_executable() -> Result<PathBuf, String> {
-    if let Some(path) = std::env::var_os(WORKER_VARIABLE).filter(|path| !path.is_empty()) {
-        return Ok(PathBuf::from(path));
+/// The executable to run as worker.
+struct Executable {
+    path: PathBuf,
+    /// Who chose it, and what to do if it is the wrong one.
+    origin: Origin,
+}
+
+enum Origin {
+    Variable,
+    Call,
+    Found,
+}
+
+impl Executable {
+    /// The one to run, or where one was looked for.
+    fn find() -> Result<Executable, String> {
+        if let Some(path) = std::env::var_os(WORKER_VARIABLE).filter(|path| !path.is_empty()) {
+            return Ok(Executable { path: path.into(), origin: Origin::Variable });
+        }
+        if let Some(path) = WORKER.read().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Ok(Executable { path, origin: Origin::Call });
+        }
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let found = |path: PathBuf| Ok(Executable { path, origin: Origin::Found });
+        if is_initialised() {
+            return found(this);
+        }
+        // Tests are in `target/<profile>/deps` and examples in `target/<profile>/examples`.
+        let mut beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(WORKER_NAME));
+        if let Some(path) = beside.find(|path| path.is_file()) {
+            return found(path);
+        }
+        Err(format!(
+            "no worker process to run libtpu in: begin `main` of {} with `systole::aot::init()`, or set {WORKER_VARIABLE} to an executable that does",
+            this.display()
+        ))
     }
-    if let Some(path) = WORKER.read().unwrap_or_else(PoisonError::into_inner).clone() {
-        return Ok(path);
+
+    /// What is wrong with it, and the cure.
+    fn blame(&self, what: &str) -> String {
+        let path = self.path.display();
+        match self.origin {
+            Origin::Variable => format!(
+                "{WORKER_VARIABLE}={path}: {what}; set {WORKER_VARIABLE} to an executable whose \
+                 `main` begins with `systole::aot::init()`, or unset it"
+            ),
+            Origin::Call => format!(
+                "{path}: {what}; give `systole::aot::use_worker` an executable whose `main` begins \
+                 with `systole::aot::init()`"
+            ),
+            Origin::Found => format!(
+                "{path}: {what}; set {WORKER_VARIABLE} to an executable whose `main` begins with \
+                 `systole::aot::init()`"
+            ),
+        }
     }
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    if is_initialised() {
-        return Ok(this);
-    }
-    // Tests are in `target/<profile>/deps` and examples in `target/<profile>/examples`.
-    let beside = this.ancestors().skip(1).take(2).map(|dir| dir.join(WORKER_NAME));
-    if let Some(found) = beside.into_iter().find(|path| path.is_file()) {
-        return Ok(found);
-    }
-    Err(format!(
-        "no worker process to run libtpu in: begin `main` of {} with `systole::aot::init()`, or set {WORKER_VARIABLE} to an executable that does",
-        this.display()
-    ))
 }
 
 /// How a worker ended.
@@ -116,7 +153,11 @@ impl Wanted<'_> {
 pub(crate) fn run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> Ending {
     match try_run(dir, job, program, wanted) {
         Ok(ending) => ending,
-        Err(error) => Ending::Broken(error.to_string()),
+        Err(error) => Ending::Broken(format!(
+            "the files of a compile cannot be kept in {}: {error}; make room there, or set TMPDIR to \
+             another folder",
+            dir.parent().unwrap_or(dir).display()
+        )),
     }
 }
 
@@ -125,11 +166,11 @@ fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Res
     std::fs::create_dir_all(&dumps.llo)?;
     std::fs::create_dir_all(&dumps.profile)?;
     job.write(dir, program)?;
-    let executable = match worker_executable() {
+    let executable = match Executable::find() {
         Ok(executable) => executable,
         Err(message) => return Ok(Ending::Broken(message)),
     };
-    let child = Command::new(&executable)
+    let child = Command::new(&executable.path)
         .env(JOB_VARIABLE, dir)
         .env("LIBTPU_INIT_ARGS", wanted.init_args(&dumps))
         // No TPU here: ask no metadata server, take no lock that belongs to devices, be quiet.
@@ -137,32 +178,36 @@ fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Res
         .env("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
         .env("TPU_ACCELERATOR_TYPE", "v5litepod-4")
         .env("TPU_WORKER_HOSTNAMES", "localhost")
-        .env("TPU_MIN_LOG_LEVEL", "2")
-        .env("TPU_LOG_DIR", "disabled")
+        // Its profiler logs an error with a stack trace for each instruction that it cannot model,
+        // hundreds of megabytes for one kernel. What is fatal is still said, on stderr.
+        .env("TPU_MIN_LOG_LEVEL", "3")
+        // `disabled` would leave the logs of aborted compiles in the system's folder for temporary files.
+        .env("TPU_LOG_DIR", dir)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(dir.join(STDERR_FILE))?)
         .spawn();
-    let mut child = child.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot start {}: {error}", executable.display()))
-    })?;
-    let deadline = Instant::now() + Duration::from_millis(job.time_limit_ms);
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => {
+            return Ok(Ending::Broken(executable.blame(&format!("cannot be started: {error}"))));
         }
-        if Instant::now() >= deadline {
-            // The worker has threads but no children, so this ends all of it.
-            child.kill()?;
-            child.wait()?;
-            return Ok(Ending::TimedOut);
+    };
+    let status = match wait(&mut child, dir, Duration::from_millis(job.time_limit_ms))? {
+        Waited::Ended(status) => status,
+        Waited::TimedOut => return Ok(Ending::TimedOut),
+        Waited::NeverStarted => {
+            return Ok(Ending::Broken(executable.blame("it is running, but as no worker")));
         }
-        std::thread::sleep(Duration::from_millis(5));
     };
     Ok(match Answer::read(dir) {
         Ok(Some(answer)) if status.success() => Ending::Answered(answer),
+        Ok(_) if !has_started(dir) => {
+            let text = describe_end(status, dir);
+            Ending::Broken(executable.blame(&format!("it is no worker: {text}")))
+        }
         Ok(_) => {
-            let text = describe_crash(status, dir);
+            let text = describe_end(status, dir);
             // libtpu exits over a flag that this build of it does not have.
             match text.contains("Unknown command line flag") {
                 true => Ending::Broken(format!("{text}; `./x setup` gets a libtpu that has it")),
@@ -173,12 +218,40 @@ fn try_run(dir: &Path, job: &Job, program: &[u8], wanted: Wanted<'_>) -> io::Res
     })
 }
 
-fn describe_crash(status: ExitStatus, dir: &Path) -> String {
+/// How waiting for a worker ended.
+enum Waited {
+    Ended(ExitStatus),
+    TimedOut,
+    NeverStarted,
+}
+
+fn wait(child: &mut Child, dir: &Path, limit: Duration) -> io::Result<Waited> {
+    let start = Instant::now();
+    let mut started = false;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Waited::Ended(status));
+        }
+        started = started || has_started(dir);
+        let end = if started { limit } else { limit.min(START_LIMIT) };
+        if start.elapsed() >= end {
+            // The worker has threads but no children, so this ends all of it.
+            child.kill()?;
+            child.wait()?;
+            // A limit below that for the start tells nothing about the start.
+            let is_late = !started && end == START_LIMIT;
+            return Ok(if is_late { Waited::NeverStarted } else { Waited::TimedOut });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn describe_end(status: ExitStatus, dir: &Path) -> String {
     let how = match (status.signal(), status.code()) {
-        (Some(6), _) => "libtpu aborted".to_owned(),
-        (Some(signal), _) => format!("the worker died of signal {signal}"),
-        (None, Some(code)) => format!("the worker ended with code {code}"),
-        (None, None) => "the worker ended".to_owned(),
+        (Some(6), _) if has_started(dir) => "libtpu aborted".to_owned(),
+        (Some(signal), _) => format!("it died of signal {signal}"),
+        (None, Some(code)) => format!("it ended with code {code}"),
+        (None, None) => "it ended".to_owned(),
     };
     let stderr = std::fs::read(dir.join(STDERR_FILE)).unwrap_or_default();
     match reason(&String::from_utf8_lossy(&stderr)) {
@@ -233,9 +306,39 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// The folder of a compile, below `keep` or where temporary files are.
     pub(crate) fn new(keep: Option<&Path>) -> io::Result<Self> {
+        Self::make(keep).map_err(|error| {
+            let text = match (keep, std::env::var_os("TMPDIR")) {
+                (Some(dir), _) => format!(
+                    "no folder for the dumps of a compile can be made in {}: {error}; choose another",
+                    dir.display()
+                ),
+                (None, Some(dir)) => format!(
+                    "TMPDIR={}: no folder for a compile can be made there: {error}; set TMPDIR to a \
+                     folder that you may write to, or unset it to use /tmp",
+                    dir.display()
+                ),
+                (None, None) => format!(
+                    "no folder for a compile can be made in {}: {error}; set TMPDIR to a folder \
+                     that you may write to",
+                    std::env::temp_dir().display()
+                ),
+            };
+            io::Error::new(error.kind(), text)
+        })
+    }
+
+    fn make(keep: Option<&Path>) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let parent = keep.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        match keep {
+            Some(dir) => std::fs::create_dir_all(dir)?,
+            // Not made: it may be a slip of the pen.
+            None if parent.is_dir() => {}
+            None if parent.exists() => return Err(io::ErrorKind::NotADirectory.into()),
+            None => return Err(io::ErrorKind::NotFound.into()),
+        }
         static CLEANED: Once = Once::new();
         if keep.is_none() {
             CLEANED.call_once(|| remove_left_behind(&parent));
@@ -244,7 +347,6 @@ impl Scratch {
         loop {
             let n = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{SCRATCH_PREFIX}{pid}-{n}"));
-            std::fs::create_dir_all(&parent)?;
             match std::fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path, keep: keep.is_some() }),
                 // Left behind by a killed process of the same number.

@@ -14,6 +14,8 @@ pub(crate) const JOB_VARIABLE: &str = "SYSTOLE_AOT_WORKER";
 const JOB_FILE: &str = "job.json";
 const PROGRAM_FILE: &str = "program.mlir";
 const ANSWER_FILE: &str = "answer.json";
+/// Made before anything else: tells a worker from any other executable.
+const STARTED_FILE: &str = "started";
 const HLO_FILE: &str = "hlo.pb";
 const EXECUTABLE_FILE: &str = "executable.bin";
 
@@ -34,6 +36,11 @@ pub fn init() {
     INITIALISED.store(true, Ordering::Relaxed);
 }
 
+/// Whether the process with the job in `dir` is a worker at all.
+pub(crate) fn has_started(dir: &Path) -> bool {
+    dir.join(STARTED_FILE).exists()
+}
+
 pub(crate) fn is_initialised() -> bool {
     INITIALISED.load(Ordering::Relaxed)
 }
@@ -45,6 +52,8 @@ pub(crate) struct Job {
     pub(crate) topology: String,
     /// Compiler flags of this program.
     pub(crate) flags: Vec<(String, String)>,
+    /// Over how many devices the program is split.
+    pub(crate) n_partitions: usize,
     pub(crate) time_limit_ms: u64,
     /// Whether the serialised executable is wanted.
     pub(crate) want_executable: bool,
@@ -101,6 +110,10 @@ impl Answer {
 
 /// Runs the job in `dir`; returns the exit code.
 fn worker_main(dir: &Path) -> i32 {
+    if let Err(error) = std::fs::write(dir.join(STARTED_FILE), "") {
+        eprintln!("systole aot worker: cannot write into {}: {error}", dir.display());
+        return 3;
+    }
     let job: Job = match std::fs::read(dir.join(JOB_FILE))
         .map_err(|error| error.to_string())
         .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()))
@@ -147,15 +160,18 @@ fn watch_over(limit: Duration) {
 
 fn compile(job: &Job, dir: &Path) -> Result<Answer, Failure> {
     let set_up = |error: Error| Failure { message: error.to_string(), rejected: false };
+    let unusable = |error: Error| set_up(Plugin::blame_tpu(error));
     let program = std::fs::read(dir.join(PROGRAM_FILE))
         .map_err(|error| Failure { message: error.to_string(), rejected: false })?;
     let topology = Plugin::load(&job.libtpu)
         .and_then(|plugin| plugin.topology(&job.topology))
-        .map_err(set_up)?;
-    let libtpu = topology.platform_version().map_err(set_up)?;
-    let options = job.flags.iter().fold(CompileOptions::default(), |options, (name, value)| {
-        options.flag(name, flag_value(value))
-    });
+        .map_err(unusable)?;
+    let libtpu = topology.platform_version().map_err(unusable)?;
+    let split = CompileOptions::default().partitions(job.n_partitions);
+    let options = job
+        .flags
+        .iter()
+        .fold(split, |options, (name, value)| options.flag(name, flag_value(value)));
     let start = Instant::now();
     let compiled = topology.compile(&program, &options).map_err(|error| Failure {
         rejected: !matches!(error.code, Code::Unavailable | Code::NotFound),

@@ -5,4 +5,12 @@ pub mod interp;
 pub(crate) mod mlir;
 #[cfg(feature = "mlir")]
 pub mod mosaic;
+/// What of Mosaic needs no MLIR.
+#[cfg(not(feature = "mlir"))]
+pub mod mosaic {
+    pub mod import;
+}
 pub mod stablehlo;
+
+/// The comment in a program with a kernel whose work depends on tables or extents of the call.
+pub(crate) const READS_TABLES: &str = "// This kernel reads tables or extents of the call.";

@@ -5,9 +5,9 @@
 //! VMEM outside of every estimate, and its better time is reported; the note says which.
 
 use super::args::{Against, BenchArgs};
-use super::compile::{Status, compile, lower, require_mlir};
+use super::compile::{Compiled, Status, Wanted, compile_wanted};
 use super::output::Output;
-use super::select::{Selected, select, select_targets};
+use super::select::Selected;
 use super::table::{Align, Table, grouped, or_dash};
 use super::{Failure, Verdict};
 use crate::aot::{Options, Report, Request};
@@ -30,8 +30,10 @@ struct Row {
     hbm_bytes: Option<u64>,
     xla_hbm_bytes: Option<u64>,
     note: Option<String>,
+    /// Warnings, and why the kernel did not compile.
+    diagnostics: Diagnostics,
     #[serde(skip)]
-    failed: bool,
+    status: Status,
 }
 
 pub(crate) fn run(
@@ -39,90 +41,45 @@ pub(crate) fn run(
     args: &BenchArgs,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
-    let selected = select(registry, &args.names, args.spec.as_deref())?;
-    let targets = select_targets(&args.target)?;
-    require_mlir("bench")?;
-    // What else there will be to compare with needs its own rows; rustc points here then.
+    let wanted = Wanted {
+        command: "bench",
+        names: &args.names,
+        spec: args.spec.as_deref(),
+        targets: &args.target,
+    };
+    // What else there will be to compare with needs its own programs; rustc points here then.
     let Against::Xla = args.against;
-    let (rows, diagnostics) = bench_all(&selected, &targets)?;
+    let compiled = compile_wanted(registry, &wanted, Some(xla_requests), output)?;
+    let rows: Vec<Row> = compiled.into_iter().map(Row::new).collect();
     if output.json() {
         output.value(&rows);
     } else {
         print(&rows, output);
     }
-    output.diagnostics(&diagnostics);
-    Ok(Verdict::from_ok(rows.iter().all(|row| !row.failed)))
-}
-
-/// The requests of one row, by their place in the list of all.
-struct Pending {
-    row: usize,
-    ours: usize,
-    xla: Option<[usize; 2]>,
-}
-
-fn bench_all(
-    selected: &[Selected<'_>],
-    targets: &[&'static Target],
-) -> Result<(Vec<Row>, Diagnostics), Failure> {
-    let (mut rows, mut requests, mut pending) = (Vec::new(), Vec::new(), Vec::new());
-    let mut diagnostics = Diagnostics::default();
-    for selected in selected {
-        for &target in targets {
-            let mut row = Row::new(selected, target);
-            match lower(selected, target) {
-                Ok(lowered) => {
-                    let ours = requests.len();
-                    requests.push(lowered.request);
-                    let xla = selected.spec.stablehlo().map(|program| {
-                        [true, false].map(|in_hbm| {
-                            requests.push(xla_request(selected, target, &program, in_hbm));
-                            requests.len() - 1
-                        })
-                    });
-                    pending.push(Pending { row: rows.len(), ours, xla });
-                }
-                Err((Status::Unsupported, reasons)) => {
-                    let reason = reasons.iter().next().map(|d| d.message.as_str());
-                    row.note = Some(format!("unsupported: {}", reason.unwrap_or("by the target")));
-                }
-                Err((_, reasons)) => {
-                    row.failed = true;
-                    row.note = Some("the kernel does not compile".into());
-                    diagnostics.0.extend(reasons.0);
-                }
-            }
-            rows.push(row);
-        }
+    let failed = || rows.iter().filter(|row| row.status == Status::Error);
+    for row in failed() {
+        output.diagnostics(&row.diagnostics);
     }
-    let reports = compile(&requests, "compiling")?;
-    for Pending { row, ours, xla } in pending {
-        let xla = xla.map(|requests| requests.map(|request| &reports[request]));
-        rows[row].fill(&reports[ours], xla);
-        if !reports[ours].is_ok() {
-            diagnostics.0.extend(reports[ours].diagnostics());
-        }
-    }
-    Ok((rows, diagnostics))
+    Ok(Verdict::from_ok(failed().next().is_none()))
 }
 
-/// XLA's side of a row.
-fn xla_request(
-    selected: &Selected<'_>,
-    target: &'static Target,
-    program: &str,
-    operands_in_hbm: bool,
-) -> Request {
-    let options = Options { operands_in_hbm, lines: false, ..Options::default() };
-    Request::new(format!("{}, XLA's own", selected.name()), target, program).with(options)
+/// XLA's side of a row: with all arrays in HBM, and with its defaults.
+fn xla_requests(selected: &Selected<'_>, target: &'static Target) -> Vec<Request> {
+    let Some(program) = selected.spec.stablehlo() else { return Vec::new() };
+    let request = |operands_in_hbm: bool| {
+        let options = Options { operands_in_hbm, lines: false, ..Options::default() };
+        Request::new(format!("{}, XLA's own", selected.name()), target, program.as_str())
+            .with(options)
+    };
+    vec![request(true), request(false)]
 }
 
 impl Row {
-    fn new(selected: &Selected<'_>, target: &'static Target) -> Row {
-        Row {
-            kernel: selected.entry.name,
-            spec: selected.spec.name().to_owned(),
-            target: target.name,
+    fn new(compiled: Compiled) -> Row {
+        let mut row = Row {
+            kernel: compiled.kernel,
+            spec: compiled.spec,
+            target: compiled.target.name,
             cycles: None,
             xla_cycles: None,
             ratio: None,
@@ -131,30 +88,39 @@ impl Row {
             hbm_bytes: None,
             xla_hbm_bytes: None,
             note: None,
-            failed: false,
+            diagnostics: compiled.diagnostics,
+            status: compiled.status,
+        };
+        match (compiled.report, row.status) {
+            (Some(ours), _) => row.fill(&ours, &compiled.beside),
+            (None, Status::Unsupported) => {
+                let reason = row.diagnostics.iter().next().map(|d| d.message.as_str());
+                row.note = Some(format!("unsupported: {}", reason.unwrap_or("by the target")));
+            }
+            (None, _) => row.note = Some("the kernel does not compile".into()),
         }
+        row
     }
 
-    fn fill(&mut self, ours: &Report, xla: Option<[&Report; 2]>) {
+    fn fill(&mut self, ours: &Report, xla: &[Report]) {
         let mut notes = Vec::new();
-        self.failed = !ours.is_ok();
         self.cycles = ours.cycles;
         self.time_us = ours.time_us;
         self.hbm_bytes = ours.hbm_bytes;
-        if self.failed {
-            notes.push("the kernel does not compile".to_owned());
-        } else {
+        if ours.is_ok() {
             notes.extend(ours.cycles_note.clone());
+        } else {
+            notes.push("the kernel does not compile".to_owned());
         }
         match xla {
-            None => notes.push("the spec has no StableHLO to compare with".into()),
             // A target without a cycle model says so once.
-            Some([hbm, _])
-                if !self.failed
+            [hbm, _]
+                if ours.is_ok()
                     && hbm.is_ok()
                     && ours.cycles.is_none()
                     && hbm.cycles_note == ours.cycles_note => {}
-            Some(reports) => notes.push(self.fill_xla(reports)),
+            [hbm, default] => notes.push(self.fill_xla(hbm, default)),
+            _ => notes.push("the spec has no StableHLO to compare with".into()),
         }
         let ratio = |(ours, xla): (u64, u64)| ours as f64 / xla as f64;
         self.ratio = self.cycles.zip(self.xla_cycles).filter(|(_, xla)| *xla > 0).map(ratio);
@@ -163,7 +129,7 @@ impl Row {
     }
 
     /// Takes the better of XLA's two reports; gives the note.
-    fn fill_xla(&mut self, [hbm, default]: [&Report; 2]) -> String {
+    fn fill_xla(&mut self, hbm: &Report, default: &Report) -> String {
         let (best, note) = match (hbm.time_us, default.time_us) {
             (Some(in_hbm), Some(free)) if free < in_hbm => (default, "XLA with its defaults"),
             (None, Some(_)) => (default, "XLA with its defaults"),

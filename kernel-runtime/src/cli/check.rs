@@ -1,15 +1,13 @@
 //! `check`: compiles kernels with libtpu and tells what they cost.
 
 use super::args::CheckArgs;
-use super::compile::{Status, compile, lower, require_mlir};
+use super::compile::{Compiled, Status, Wanted, compile_wanted};
 use super::output::Output;
-use super::select::{Selected, select, select_targets};
 use super::table::{Align, Table, bytes, grouped, or_dash};
 use super::{Failure, Verdict};
 use crate::aot::{Bound, LineCost, Overhead, Report};
 use crate::diag::Diagnostics;
 use crate::run::KernelEntry;
-use crate::target::Target;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -41,10 +39,14 @@ pub(crate) fn run(
     args: &CheckArgs,
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
-    let selected = select(registry, &args.names, args.spec.as_deref())?;
-    let targets = select_targets(&args.target)?;
-    require_mlir("check")?;
-    let rows = check_all(&selected, &targets)?;
+    let wanted = Wanted {
+        command: "check",
+        names: &args.names,
+        spec: args.spec.as_deref(),
+        targets: &args.target,
+    };
+    let compiled = compile_wanted(registry, &wanted, None, output)?;
+    let rows: Vec<Row> = compiled.into_iter().map(Row::new).collect();
     if output.json() {
         output.value(&rows);
     } else {
@@ -53,38 +55,13 @@ pub(crate) fn run(
     Ok(Verdict::from_ok(rows.iter().all(|row| row.status != Status::Error)))
 }
 
-fn check_all(selected: &[Selected<'_>], targets: &[&'static Target]) -> Result<Vec<Row>, Failure> {
-    let (mut rows, mut requests, mut row_of_request) = (Vec::new(), Vec::new(), Vec::new());
-    for selected in selected {
-        for &target in targets {
-            let mut row = Row::new(selected, target);
-            match lower(selected, target) {
-                Ok(lowered) => {
-                    row.diagnostics = lowered.warnings;
-                    row_of_request.push(rows.len());
-                    requests.push(lowered.request);
-                }
-                Err((status, diagnostics)) => {
-                    row.status = status;
-                    row.diagnostics = diagnostics;
-                }
-            }
-            rows.push(row);
-        }
-    }
-    for (report, row) in compile(&requests, "checking")?.into_iter().zip(row_of_request) {
-        rows[row].fill(report);
-    }
-    Ok(rows)
-}
-
 impl Row {
-    fn new(selected: &Selected<'_>, target: &'static Target) -> Row {
-        Row {
-            kernel: selected.entry.name,
-            spec: selected.spec.name().to_owned(),
-            target: target.name,
-            status: Status::Ok,
+    fn new(compiled: Compiled) -> Row {
+        let mut row = Row {
+            kernel: compiled.kernel,
+            spec: compiled.spec,
+            target: compiled.target.name,
+            status: compiled.status,
             cycles: None,
             cycles_note: None,
             time_us: None,
@@ -94,18 +71,20 @@ impl Row {
             hbm_bytes: None,
             code_bytes: None,
             compile_ms: None,
-            diagnostics: Diagnostics::default(),
+            diagnostics: compiled.diagnostics,
             terms_us: None,
             lines: Vec::new(),
             overhead: Overhead::default(),
+        };
+        if let Some(report) = compiled.report {
+            row.fill(report);
         }
+        row
     }
 
     fn fill(&mut self, report: Report) {
-        self.status = if report.is_ok() { Status::Ok } else { Status::Error };
         self.bound = report.bound();
         self.code_bytes = report.code_bytes();
-        self.diagnostics.0.extend(report.diagnostics());
         self.cycles = report.cycles;
         self.time_us = report.time_us;
         self.terms_us = report.compute_us.zip(report.hbm_us);

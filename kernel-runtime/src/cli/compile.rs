@@ -1,10 +1,13 @@
-//! From specs to libtpu's reports: lowering, and compiling many modules behind a progress bar.
+//! From what the user names to libtpu's reports: selecting, lowering, and compiling many modules
+//! behind a progress bar.
 
 use super::Failure;
-use super::select::Selected;
+use super::cache::unusable;
+use super::output::Output;
+use super::select::{Selected, select, select_targets};
 use crate::aot::{self, Report, Request};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::pjrt::Plugin;
+use crate::run::KernelEntry;
 use crate::target::Target;
 use crate::valid::{self, Valid};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -33,17 +36,117 @@ impl Status {
     }
 }
 
-/// A kernel on its way to libtpu.
-pub(crate) struct Lowered {
-    pub(crate) request: Request,
-    pub(crate) warnings: Diagnostics,
+/// What the user wants compiled.
+pub(crate) struct Wanted<'a> {
+    /// The command, for messages.
+    pub(crate) command: &'static str,
+    pub(crate) names: &'a [String],
+    pub(crate) spec: Option<&'a str>,
+    pub(crate) targets: &'a [String],
 }
 
-/// Traces, validates and lowers a spec for a target.
-pub(crate) fn lower(
+/// A kernel for a target, as far as it came.
+pub(crate) struct Compiled {
+    pub(crate) kernel: &'static str,
+    pub(crate) spec: String,
+    pub(crate) target: &'static Target,
+    pub(crate) status: Status,
+    /// Warnings, and why it is not `Ok`.
+    pub(crate) diagnostics: Diagnostics,
+    /// libtpu's report, unless the kernel did not come so far.
+    pub(crate) report: Option<Report>,
+    /// The reports of the programs beside it.
+    pub(crate) beside: Vec<Report>,
+}
+
+/// Gives the programs to compile beside a kernel for a target.
+pub(crate) type Beside = fn(&Selected<'_>, &'static Target) -> Vec<Request>;
+
+/// Selects, lowers and compiles: every wanted spec for every wanted target, in registry order. With
+/// `beside`, further programs for each kernel that came so far.
+///
+/// A killed run loses nothing: each result is cached as soon as it is there.
+pub(crate) fn compile_wanted(
+    registry: &[KernelEntry],
+    wanted: &Wanted<'_>,
+    beside: Option<Beside>,
+    output: &mut Output<'_>,
+) -> Result<Vec<Compiled>, Failure> {
+    let selected = select(registry, wanted.names, wanted.spec)?;
+    let targets = select_targets(wanted.targets)?;
+    require_mlir(wanted.command)?;
+    let mut all = Vec::new();
+    // For each kernel that goes to libtpu, how many requests are its own.
+    let (mut requests, mut n_requests) = (Vec::new(), Vec::new());
+    for selected in &selected {
+        for &target in &targets {
+            let lowered = lower(selected, target);
+            let (status, diagnostics) = match lowered {
+                Ok((request, warnings)) => {
+                    let n_before = requests.len();
+                    requests.push(request);
+                    requests.extend(beside.into_iter().flat_map(|beside| beside(selected, target)));
+                    n_requests.push((all.len(), requests.len() - n_before));
+                    (Status::Ok, warnings)
+                }
+                Err(failed) => failed,
+            };
+            all.push(Compiled {
+                kernel: selected.entry.name,
+                spec: selected.spec.name().to_owned(),
+                target,
+                status,
+                diagnostics,
+                report: None,
+                beside: Vec::new(),
+            });
+        }
+    }
+    let mut reports = compile(&requests, wanted.command, output)?.into_iter();
+    for (idx, n) in n_requests {
+        all[idx].take(reports.by_ref().take(n));
+    }
+    let of_each = selected.iter().flat_map(|selected| targets.iter().map(move |_| selected));
+    for (compiled, selected) in all.iter_mut().zip(of_each) {
+        compiled.pin_tables(selected);
+    }
+    Ok(all)
+}
+
+impl Compiled {
+    /// Takes the reports of its requests, its own first.
+    fn take(&mut self, mut reports: impl Iterator<Item = Report>) {
+        self.report = reports.next();
+        self.beside = reports.collect();
+        if let Some(report) = self.report.as_ref().filter(|report| !report.is_ok()) {
+            self.status = Status::Error;
+            self.diagnostics.0.extend(report.diagnostics());
+        }
+    }
+
+    /// Adds the estimate of a kernel that reads tables, for those of the spec's own inputs.
+    #[cfg(feature = "mlir")]
+    fn pin_tables(&mut self, selected: &Selected<'_>) {
+        let Ok(kernel) = selected.spec.kernel(self.target) else { return };
+        if !crate::pass::is_pinnable(&kernel) {
+            return;
+        }
+        if let (Some(report), Ok(inputs)) = (self.report.take(), selected.spec.sample_inputs(0)) {
+            let options = aot::Options::default();
+            let pinned = aot::estimate_pinned(report, &kernel, &inputs, self.target, &options);
+            self.report = Some(pinned);
+        }
+    }
+
+    #[cfg(not(feature = "mlir"))]
+    fn pin_tables(&mut self, _: &Selected<'_>) {}
+}
+
+/// Traces, validates and lowers a spec for a target; with warnings.
+fn lower(
     selected: &Selected<'_>,
     target: &'static Target,
-) -> Result<Lowered, (Status, Diagnostics)> {
+) -> Result<(Request, Diagnostics), (Status, Diagnostics)> {
     let failed = |diagnostics: Diagnostics| {
         let unsupported = diagnostics.is_unsupported();
         (if unsupported { Status::Unsupported } else { Status::Error }, diagnostics)
@@ -51,35 +154,72 @@ pub(crate) fn lower(
     let kernel = selected.spec.kernel(target).map_err(failed)?;
     let valid = valid::check(kernel, target).map_err(failed)?;
     let module = mosaic_call(&valid).map_err(failed)?;
-    let request = Request::new(selected.name(), target, module);
-    Ok(Lowered { request, warnings: valid.warnings().clone() })
+    Ok((Request::new(selected.name(), target, module), valid.warnings().clone()))
 }
 
 /// Compiles, or takes from the result cache; reports are in the order of requests.
-///
-/// A killed run loses nothing: each result is cached as soon as it is there.
-pub(crate) fn compile(requests: &[Request], what: &'static str) -> Result<Vec<Report>, Failure> {
+fn compile(
+    requests: &[Request],
+    command: &'static str,
+    output: &mut Output<'_>,
+) -> Result<Vec<Report>, Failure> {
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    // Without libtpu every request fails alike: one diagnostic says more than a hundred.
-    if let Err(error) = Plugin::tpu_path() {
-        let diagnostic = Diagnostic::error(Code::AOT_UNAVAILABLE, error.message);
-        return Err(Failure::Failed(diagnostic.into()));
-    }
-    let progress = progress_bar(requests.len(), what);
+    let progress = progress_bar(requests.len(), command);
     let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
     let reports = aot::compile_many(requests, parallelism, |idx, report| {
         progress.set_message(format!("{} on {}", requests[idx].name, report.target));
         progress.inc(1);
     });
     progress.finish_and_clear();
+    if let Some(diagnostic) = same_for_all(&reports) {
+        return Err(Failure::Failed(diagnostic.into()));
+    }
+    output.diagnostics(&cache_warnings(&reports));
     Ok(reports)
 }
 
+/// The one diagnostic of a set-up with which nothing compiles, whatever the cache still has: it says
+/// more than a hundred.
+fn same_for_all(reports: &[Report]) -> Option<Diagnostic> {
+    let mut asked = reports.iter().filter(|report| !report.from_cache);
+    let text_of = |report: &Report| match (report.status, &report.messages[..]) {
+        (aot::Status::Unavailable, [message, ..]) => Some(message.text.clone()),
+        _ => None,
+    };
+    let text = text_of(asked.next()?)?;
+    asked
+        .all(|report| text_of(report).as_ref() == Some(&text))
+        .then(|| Diagnostic::error(Code::AOT_UNAVAILABLE, text))
+}
+
+/// What the user should know of the result cache.
+fn cache_warnings(reports: &[Report]) -> Diagnostics {
+    let cache = aot::result_cache(&aot::result_cache_dir());
+    let mut warnings = Diagnostics::default();
+    let damaged: Vec<String> = reports
+        .iter()
+        .filter(|report| report.cache_was_damaged)
+        .map(|report| format!("{} on {}", report.name, report.target))
+        .collect();
+    if !damaged.is_empty() {
+        let message = format!(
+            "{} of {} results in {} were damaged: they were removed, and compiled anew",
+            damaged.len(),
+            reports.len(),
+            cache.dir().display()
+        );
+        let warning = Diagnostic::warning(Code::CACHE_DAMAGED, message);
+        warnings.push(warning.note(damaged.join(", ")).help("`cache verify` checks all others"));
+    }
+    warnings.0.extend(unusable(&cache));
+    warnings
+}
+
 /// A bar on standard error, which hides itself if that is no terminal.
-fn progress_bar(n: usize, what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::new(n as u64).with_prefix(what);
+fn progress_bar(n: usize, command: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(n as u64).with_prefix(command);
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     match ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} {elapsed} {wide_msg}") {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
@@ -98,7 +238,7 @@ pub(crate) fn mosaic_call(valid: &Valid) -> Result<String, Diagnostics> {
 #[cfg(feature = "mlir")]
 pub(crate) fn mosaic_text(valid: &Valid) -> Result<String, Diagnostics> {
     use crate::back::mosaic;
-    Ok(mosaic::lower(valid, &mosaic::Options::default())?.text)
+    mosaic::text(valid, &mosaic::Options::default())
 }
 
 /// Fails if this build cannot do what needs MLIR.

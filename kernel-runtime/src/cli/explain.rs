@@ -28,11 +28,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output<'_>) -> Result<Verdict
     // People paste what the terminal shows: `error[valid::vmem_overflow]`.
     let name = text.rsplit_once('[').map_or(text.as_str(), |(_, end)| end.trim_end_matches(']'));
     let Some(entry) = Code::parse(name).and_then(Code::entry) else {
-        let names: Vec<&str> = CODES.iter().map(|entry| entry.code.as_str()).collect();
-        let mistake =
-            Diagnostic::error(Code::CLI_UNKNOWN_CODE, format!("there is no code `{name}`"))
-                .help(suggestion(name, &names, "codes"));
-        return Err(Failure::usage(mistake));
+        return Err(Failure::usage(unknown_code(name)));
     };
     if output.json() {
         output.value(&Explanation::from(entry));
@@ -40,6 +36,20 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output<'_>) -> Result<Verdict
         output.text(&format!("{}\n\n{}", entry.code, wrapped(entry.explanation, 100)));
     }
     Ok(Verdict::Good)
+}
+
+fn unknown_code(name: &str) -> Diagnostic {
+    let names: Vec<&str> = CODES.iter().map(|entry| entry.code.as_str()).collect();
+    let mut stages: Vec<&str> =
+        names.iter().filter_map(|name| Some(name.split_once("::")?.0)).collect();
+    stages.dedup();
+    let more = format!(
+        "`explain` without a code lists all {}, which begin with {}",
+        names.len(),
+        stages.join(", ")
+    );
+    Diagnostic::error(Code::CLI_UNKNOWN_CODE, format!("there is no code `{name}`"))
+        .help(suggestion(name, &names, "some codes", &more))
 }
 
 fn list(output: &mut Output<'_>) {

@@ -3,12 +3,18 @@
 //! One file per subcommand. Human tables by default, JSON with `--json`; results go to standard
 //! output, progress and diagnostics to standard error. The process ends with 0 if all is well, 1
 //! if a kernel failed, 2 if the command line asks for something that does not exist.
+//!
+//! With `--json` standard output is one JSON value, whatever happens: the result, in which
+//! diagnostics that belong to a kernel are in its row, or `{"diagnostics": [..]}` if the command
+//! could not do what was asked.
 
 mod args;
 mod bench;
+mod cache;
 mod check;
 mod compile;
 mod explain;
+mod import;
 mod list;
 mod output;
 mod run;
@@ -17,7 +23,7 @@ mod show;
 mod table;
 
 use crate::aot;
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::run::{KernelEntry, registry};
 use clap::Parser;
 use output::Output;
@@ -61,34 +67,67 @@ fn run_to(
     args: impl IntoIterator<Item = OsString>,
     mut output: Output<'_>,
 ) -> u8 {
-    let verdict = match args::Args::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let verdict = match args::Args::try_parse_from(&args) {
         Ok(args) => {
             output.set_json(args.json);
             dispatch(registry, &args.command, &mut output)
         }
-        Err(error) => {
-            // `--help` and `--version` are no mistakes: they go to standard output and end with 0.
-            if error.use_stderr() {
-                output.error_text(&error.to_string());
-                return 2;
-            }
+        // `--help` and `--version` are no mistakes: they go to standard output and end with 0.
+        Err(error) if !error.use_stderr() => {
             output.text(&error.to_string());
             Ok(Verdict::Good)
+        }
+        Err(error) if asks_for_json(&args) => {
+            output.set_json(true);
+            Err(Failure::usage(usage_mistake(&error.to_string())))
+        }
+        Err(error) => {
+            output.error_text(&error.to_string());
+            return 2;
         }
     };
     let code = match verdict {
         Ok(Verdict::Good) => 0,
         Ok(Verdict::KernelFailed) => 1,
         Err(Failure::Failed(diagnostics)) => {
-            output.diagnostics(&diagnostics);
+            output.failure(&diagnostics);
             1
         }
         Err(Failure::Usage(diagnostics)) => {
-            output.diagnostics(&diagnostics);
+            output.failure(&diagnostics);
             2
         }
     };
     output.finish(code)
+}
+
+/// Whether a command line that cannot be read asks for JSON all the same.
+fn asks_for_json(args: &[OsString]) -> bool {
+    args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json")
+}
+
+/// The parser's text as a diagnostic: its first paragraph is the message, its tips are the help.
+fn usage_mistake(text: &str) -> Diagnostic {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(text) = text.strip_prefix("error: ") else {
+        // Without a command the parser shows all of its help.
+        return Diagnostic::error(Code::CLI_USAGE, "there is no command on the command line")
+            .help("`--help` lists the commands");
+    };
+    let mut paragraphs = text.split("\n\n");
+    let message = one_line(paragraphs.next().unwrap_or_default());
+    let mut diagnostic = Diagnostic::error(Code::CLI_USAGE, message);
+    let mut tips: Vec<String> = Vec::new();
+    for paragraph in paragraphs.map(one_line) {
+        if paragraph.starts_with("Usage: ") {
+            diagnostic = diagnostic.note(paragraph);
+        } else if let Some(tip) = paragraph.strip_prefix("tip: ") {
+            tips.push(tip.into());
+        }
+    }
+    tips.push("`--help` lists what there is".into());
+    diagnostic.help(tips.join("; "))
 }
 
 fn dispatch(
@@ -103,7 +142,9 @@ fn dispatch(
         args::Command::Run(args) => run::run(registry, args, output),
         args::Command::Bench(args) => bench::run(registry, args, output),
         args::Command::Show(args) => show::run(registry, args, output),
+        args::Command::Import(args) => import::run(args, output),
         args::Command::Explain(args) => explain::run(args, output),
+        args::Command::Cache(args) => cache::run(args, output),
     }
 }
 

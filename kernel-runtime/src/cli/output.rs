@@ -82,6 +82,19 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Says why there is no result: to people on standard error, and if results are to be JSON, also
+    /// in their place. The shape is the same for all commands.
+    pub(crate) fn failure(&mut self, diagnostics: &Diagnostics) {
+        #[derive(Serialize)]
+        struct Failed<'a> {
+            diagnostics: &'a Diagnostics,
+        }
+        if self.json {
+            self.value(&Failed { diagnostics });
+        }
+        self.diagnostics(diagnostics);
+    }
+
     /// Flushes, and gives the exit code: `code` unless results could not be written.
     pub(crate) fn finish(mut self, code: u8) -> u8 {
         if matches!(self.state, State::Open)

@@ -6,13 +6,15 @@ use super::select::{Selected, select_one};
 use super::table::{Align, Table, grouped, or_dash};
 use super::{Failure, Verdict};
 use crate::back::interp;
-use crate::diag::Diagnostics;
+use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Array;
 use crate::run::device::XlaDevice;
 use crate::run::{Comparison, KernelEntry, Tolerance, compare_all, tensor_file};
 use crate::target::GENERIC;
 use crate::valid::{self, Valid};
 use serde::Serialize;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Instant;
 
 #[derive(Serialize)]
@@ -24,6 +26,8 @@ struct Row<'a> {
     max_abs_err: Option<f64>,
     max_ulp: Option<u64>,
     wall_ms: Option<f64>,
+    /// Warnings of the validator, and why the kernel failed.
+    diagnostics: Diagnostics,
 }
 
 pub(crate) fn run(
@@ -32,6 +36,7 @@ pub(crate) fn run(
     output: &mut Output<'_>,
 ) -> Result<Verdict, Failure> {
     let selected = select_one(registry, &args.name, args.spec.as_deref())?;
+    refuse_overwriting(args.input.as_deref(), args.output.as_deref())?;
     let mut row = Row {
         kernel: selected.entry.name,
         spec: selected.spec.name(),
@@ -40,30 +45,57 @@ pub(crate) fn run(
         max_abs_err: None,
         max_ulp: None,
         wall_ms: None,
+        diagnostics: Diagnostics::default(),
     };
-    let ran = run_selected(&selected, args)?;
-    let comparison = match &ran {
+    let mut errors = Diagnostics::default();
+    match run_selected(&selected, args, &mut row.diagnostics)? {
         Ok(ran) => {
             row.ok = ran.comparison.ok;
             row.max_abs_err = Some(ran.comparison.max_abs_err);
             row.max_ulp = Some(ran.comparison.max_ulp);
             row.wall_ms = Some(ran.wall_ms);
-            Some(&ran.comparison)
+            errors.0.extend(wrong_result(&selected, &ran.comparison));
         }
-        Err(diagnostics) => {
-            output.diagnostics(diagnostics);
-            None
-        }
-    };
+        Err(diagnostics) => errors = diagnostics,
+    }
+    output.diagnostics(&errors);
+    row.diagnostics.0.extend(errors.0);
     if output.json() {
         output.value(&row);
     } else {
         output.table(&table(&row, selected.spec.tolerated()));
     }
-    if let Some(text) = comparison.and_then(Comparison::describe_bad) {
-        output.error_text(&text);
-    }
     Ok(Verdict::from_ok(row.ok))
+}
+
+/// Refuses to write outputs over the inputs, by whatever path: the user has no other copy of them.
+pub(super) fn refuse_overwriting(
+    input: Option<&Path>,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let (Some(input), Some(output)) = (input, output) else { return Ok(()) };
+    // Through links, and equal for two hard links. What does not exist is no other file's name.
+    let identity = |path: &Path| {
+        let data = std::fs::metadata(path).ok()?;
+        Some((data.dev(), data.ino()))
+    };
+    if identity(input).is_none() || identity(input) != identity(output) {
+        return Ok(());
+    }
+    let (input, output) = (input.display(), output.display());
+    let message = format!("`--input {input}` and `--output {output}` are the same file");
+    Err(Failure::usage(
+        Diagnostic::error(Code::CLI_SAME_FILE, message)
+            .help("give another `--output`: the outputs would replace the inputs"),
+    ))
+}
+
+fn wrong_result(selected: &Selected<'_>, comparison: &Comparison) -> Option<Diagnostic> {
+    let message = format!("{}: {}", selected.name(), comparison.describe_bad()?);
+    Some(
+        Diagnostic::error(Code::RUN_WRONG_RESULT, message)
+            .help("run it with `--on interp` and `--on xla-cpu` to see whether both are wrong"),
+    )
 }
 
 struct Ran {
@@ -75,12 +107,14 @@ struct Ran {
 fn run_selected(
     selected: &Selected<'_>,
     args: &RunArgs,
+    warnings: &mut Diagnostics,
 ) -> Result<Result<Ran, Diagnostics>, Failure> {
     let spec = &selected.spec;
     let valid = match spec.kernel(&GENERIC).and_then(|kernel| valid::check(kernel, &GENERIC)) {
         Ok(valid) => valid,
         Err(diagnostics) => return Ok(Err(diagnostics)),
     };
+    *warnings = valid.warnings().clone();
     let inputs = match &args.input {
         Some(path) => tensor_file::read_inputs(valid.kernel(), path).map_err(Failure::Usage)?,
         None => spec.sample_inputs(args.seed).map_err(Failure::Failed)?,

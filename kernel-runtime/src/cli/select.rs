@@ -32,17 +32,20 @@ pub(crate) fn select<'a>(
             Some((kernel, spec)) => (kernel, Some(spec)),
             None => (name.as_str(), None),
         };
-        match registry.iter().find(|entry| entry.name == kernel) {
-            None => mistakes.push(unknown_kernel(registry, kernel)),
-            Some(entry) => {
-                for spec in of_name.into_iter().chain(spec) {
-                    if let Some(mistake) = unknown_spec(entry, spec) {
-                        mistakes.push(mistake);
-                    }
-                }
-                wanted.push((kernel, of_name));
-            }
+        let Some(entry) = registry.iter().find(|entry| entry.name == kernel) else {
+            mistakes.push(unknown_kernel(registry, kernel));
+            continue;
+        };
+        let n_before = mistakes.0.len();
+        let asked = of_name.into_iter().chain(spec);
+        mistakes.0.extend(asked.filter_map(|spec| unknown_spec(registry, entry, spec)));
+        if let (Some(of_name), Some(spec)) = (of_name, spec)
+            && of_name != spec
+            && mistakes.0.len() == n_before
+        {
+            mistakes.push(spec_conflict(kernel, of_name, spec));
         }
+        wanted.push((kernel, of_name));
     }
     if !mistakes.is_empty() {
         return Err(Failure::Usage(mistakes));
@@ -79,30 +82,53 @@ pub(crate) fn select_one<'a>(
 }
 
 fn unknown_kernel(registry: &[KernelEntry], name: &str) -> Diagnostic {
+    let mistake =
+        Diagnostic::error(Code::CLI_UNKNOWN_KERNEL, format!("there is no kernel `{name}`"));
+    // A spec alone does not say the kernel.
+    if let [kernel, ..] = with_spec(registry, name)[..] {
+        return mistake.help(format!("`{name}` is a spec of `{kernel}`: write `{kernel}/{name}`"));
+    }
     let names: Vec<&str> = registry.iter().map(|entry| entry.name).collect();
-    Diagnostic::error(Code::CLI_UNKNOWN_KERNEL, format!("there is no kernel `{name}`"))
-        .help(suggestion(name, &names, "kernels"))
+    mistake.help(suggestion(name, &names, "kernels", "`list` shows all kernels and specs"))
 }
 
-fn unknown_spec(entry: &KernelEntry, name: &str) -> Option<Diagnostic> {
+/// The kernels that have a spec of this name.
+fn with_spec(registry: &[KernelEntry], spec: &str) -> Vec<&'static str> {
+    let has = |entry: &&KernelEntry| (entry.specs)().iter().any(|other| other.name() == spec);
+    registry.iter().filter(has).map(|entry| entry.name).collect()
+}
+
+fn unknown_spec(registry: &[KernelEntry], entry: &KernelEntry, name: &str) -> Option<Diagnostic> {
     let specs = (entry.specs)();
     let names: Vec<&str> = specs.iter().map(Spec::name).collect();
     if names.contains(&name) {
         return None;
     }
-    let message = format!("kernel `{}` has no spec `{name}`", entry.name);
-    Some(Diagnostic::error(Code::CLI_UNKNOWN_SPEC, message).help(suggestion(
-        name,
-        &names,
-        "its specs",
-    )))
+    let kernel = entry.name;
+    let more = format!("`list {kernel}` shows all its specs");
+    let mistake = Diagnostic::error(
+        Code::CLI_UNKNOWN_SPEC,
+        format!("kernel `{kernel}` has no spec `{name}`"),
+    )
+    .help(suggestion(name, &names, "its specs", &more));
+    Some(match &with_spec(registry, name)[..] {
+        [] => mistake,
+        others => mistake.note(format!("`{name}` is a spec of {}", others.join(", "))),
+    })
 }
 
 fn unknown_spec_anywhere(registry: &[KernelEntry], name: &str) -> Diagnostic {
     let specs: Vec<Spec> = registry.iter().flat_map(|entry| (entry.specs)()).collect();
     let names: Vec<&str> = specs.iter().map(Spec::name).collect();
     Diagnostic::error(Code::CLI_UNKNOWN_SPEC, format!("no kernel has a spec `{name}`"))
-        .help(suggestion(name, &names, "specs"))
+        .help(suggestion(name, &names, "specs", "`list` shows all kernels and specs"))
+}
+
+fn spec_conflict(kernel: &str, of_name: &str, spec: &str) -> Diagnostic {
+    let message =
+        format!("`{kernel}/{of_name}` names the spec `{of_name}`, but `--spec` names `{spec}`");
+    Diagnostic::error(Code::CLI_SPEC_CONFLICT, message)
+        .help(format!("write `{kernel}/{of_name}` without `--spec`, or `{kernel} --spec {spec}`"))
 }
 
 /// The TPU generations of these names, oldest first; all of them if no name is given.
@@ -116,7 +142,7 @@ pub(crate) fn select_targets(names: &[String]) -> Result<Vec<&'static Target>, F
 
 /// The TPU generation of a name.
 pub(crate) fn tpu(name: &str) -> Result<&'static Target, Failure> {
-    let target = Target::parse(name).map_err(Failure::usage)?;
+    let target = any_target(name)?;
     if target.is_tpu() {
         return Ok(target);
     }
@@ -128,36 +154,58 @@ pub(crate) fn tpu(name: &str) -> Result<&'static Target, Failure> {
     ))
 }
 
-/// `did you mean ..?`, or the list of what there is.
-pub(crate) fn suggestion(name: &str, candidates: &[&str], what: &str) -> String {
-    let near = nearest(name, candidates);
-    if near.is_empty() {
-        let mut all: Vec<&str> = candidates.to_vec();
-        all.dedup();
-        let more = if all.len() > 12 { ", .. (see `list`)" } else { "" };
-        all.truncate(12);
-        return format!("{what}: {}{more}", all.join(", "));
-    }
-    format!(
-        "did you mean {}?",
-        near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(" or ")
-    )
+/// The target of a name, a TPU generation or not.
+pub(crate) fn any_target(name: &str) -> Result<&'static Target, Failure> {
+    Target::parse(name).map_err(|mistake| {
+        let names: Vec<&str> = Target::ALL.iter().map(|target| target.name).collect();
+        let all = mistake.help.clone().unwrap_or_default();
+        Failure::usage(mistake.help(suggestion(name, &names, "targets", &all)))
+    })
 }
 
-/// Up to three candidates that look like the name, nearest first.
+/// `did you mean ..?` or some of what there is, and where to find all of it.
+pub(crate) fn suggestion(name: &str, candidates: &[&str], what: &str, more: &str) -> String {
+    let near = nearest(name, candidates);
+    if !near.is_empty() {
+        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        return format!("did you mean {}? {more}", near.join(" or "));
+    }
+    const N_SHOWN: usize = 12;
+    let mut all: Vec<&str> = Vec::new();
+    for candidate in candidates {
+        if !all.contains(candidate) {
+            all.push(candidate);
+        }
+    }
+    match all.len() {
+        0..=N_SHOWN => format!("{what}: {}", all.join(", ")),
+        n => format!("{what}: {}, and {} more; {more}", all[..N_SHOWN].join(", "), n - N_SHOWN),
+    }
+}
+
+/// Up to three candidates that look like the name, or like a part of it, nearest first.
 pub(crate) fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Vec<&'a str> {
-    let (name, limit) = (name.to_lowercase(), (name.chars().count() / 3).max(2));
+    const N_NEAR: usize = 3;
+    /// A shorter part says nothing.
+    const SHORTEST_PART: usize = 3;
+    let name = name.to_lowercase();
+    // A third of a name may be wrong.
+    let limit = (name.chars().count() / 3).max(1);
+    let is_part = |part: &str, whole: &str| part.len() >= SHORTEST_PART && whole.contains(part);
     let mut near: Vec<(usize, &str)> = candidates
         .iter()
         .filter_map(|&candidate| {
-            let distance = edit_distance(&name, &candidate.to_lowercase());
-            let part = name.len() >= 3 && candidate.to_lowercase().contains(&name);
-            (part || distance <= limit).then_some((distance, candidate))
+            let full = candidate.to_lowercase();
+            // The last segment of a path is often all that one remembers.
+            let last = full.rsplit("::").next().unwrap_or(&full);
+            let distance = edit_distance(&name, &full).min(edit_distance(&name, last));
+            let is_near = distance <= limit || is_part(&name, &full) || is_part(&full, &name);
+            is_near.then_some((distance, candidate))
         })
         .collect();
     near.sort_unstable();
     near.dedup();
-    near.into_iter().map(|(_, candidate)| candidate).take(3).collect()
+    near.into_iter().map(|(_, candidate)| candidate).take(N_NEAR).collect()
 }
 
 /// Levenshtein's distance: insertions, deletions and replacements of characters.
@@ -186,7 +234,10 @@ mod tests {
         assert_eq!(nearest("matmull", &names), ["matmul"]);
         assert_eq!(nearest("attention", &names), ["flash_attention"]);
         assert_eq!(nearest("norm", &names), ["rms_norm", "layer_norm"]);
+        assert_eq!(nearest("matmul_bf16", &names), ["matmul"]);
+        assert_eq!(nearest("MATMUL", &names), ["matmul"]);
         assert!(nearest("zebra", &names).is_empty());
+        assert_eq!(nearest("shap", &["ir::shape", "ir::type"]), ["ir::shape"]);
     }
 
     #[test]

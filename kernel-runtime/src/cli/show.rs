@@ -3,7 +3,7 @@
 use super::args::{ShowArgs, Stage};
 use super::compile::{mosaic_call, mosaic_text, require_mlir};
 use super::output::Output;
-use super::select::{select_one, tpu};
+use super::select::{any_target, select_one, tpu};
 use super::{Failure, Verdict};
 use crate::back::stablehlo;
 use crate::diag::Diagnostics;
@@ -57,7 +57,7 @@ pub(crate) fn run(
 fn target(args: &ShowArgs) -> Result<&'static Target, Failure> {
     match (&args.target, args.stage) {
         (Some(name), Stage::Mosaic | Stage::Call) => tpu(name),
-        (Some(name), Stage::Ir | Stage::Stablehlo) => Target::parse(name).map_err(Failure::usage),
+        (Some(name), Stage::Ir | Stage::Stablehlo) => any_target(name),
         (None, Stage::Mosaic | Stage::Call) => Ok(&V5E),
         (None, Stage::Ir | Stage::Stablehlo) => Ok(&GENERIC),
     }

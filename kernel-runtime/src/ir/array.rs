@@ -58,7 +58,8 @@ pub struct Array {
 pub struct LengthMismatch {
     /// The shape asked for.
     pub shape: Vec<usize>,
-    /// What it needs, in elements (or bytes for [`Array::from_bytes`]).
+    /// What it needs, in elements (or bytes for [`Array::from_bytes`]); `usize::MAX` if that is
+    /// more than a machine can count.
     pub expected: usize,
     /// What was given.
     pub found: usize,
@@ -72,10 +73,21 @@ impl std::fmt::Display for LengthMismatch {
 
 impl std::error::Error for LengthMismatch {}
 
+/// The number of elements of a shape; `usize::MAX` if it is larger, which no array has.
+fn n_elems(shape: &[usize]) -> usize {
+    // A size of 0 counts before the product of the others is too large.
+    if shape.contains(&0) {
+        return 0;
+    }
+    shape.iter().fold(1, |n, &size| n.saturating_mul(size))
+}
+
 impl Array {
     /// An array of zeros.
+    ///
+    /// It takes memory as `vec!` does: a shape that no memory holds ends the program.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Array {
-        let n = shape.iter().product();
+        let n = n_elems(shape);
         let data = match dtype {
             DType::Bool => ArrayData::Bool(vec![0; n]),
             DType::I8 => ArrayData::I8(vec![0; n]),
@@ -91,12 +103,19 @@ impl Array {
         Array { shape: shape.to_vec(), data }
     }
 
+    /// A single number: an array without axes.
+    pub fn scalar<T: Element>(value: T) -> Array {
+        // One element always fills a shape without axes.
+        Array::from_f64(T::DTYPE, &[], &[value.to_f64()])
+            .unwrap_or_else(|_| Array::zeros(T::DTYPE, &[]))
+    }
+
     /// Wraps typed elements.
     ///
     /// # Errors
     /// If the number of elements is not the product of the shape.
     pub fn new(shape: &[usize], data: ArrayData) -> Result<Array, LengthMismatch> {
-        let (expected, found) = (shape.iter().product(), each_data!(&data, v => v.len()));
+        let (expected, found) = (n_elems(shape), each_data!(&data, v => v.len()));
         if expected != found {
             return Err(LengthMismatch { shape: shape.to_vec(), expected, found });
         }
@@ -112,11 +131,12 @@ impl Array {
         shape: &[usize],
         bytes: &[u8],
     ) -> Result<Array, LengthMismatch> {
-        let mut array = Array::zeros(dtype, shape);
-        let expected = array.as_bytes().len();
+        // Before memory is taken for it: the shape may come from a damaged file.
+        let expected = n_elems(shape).saturating_mul(dtype.size_bytes());
         if expected != bytes.len() {
             return Err(LengthMismatch { shape: shape.to_vec(), expected, found: bytes.len() });
         }
+        let mut array = Array::zeros(dtype, shape);
         array.as_bytes_mut().copy_from_slice(bytes);
         Ok(array)
     }
@@ -189,7 +209,7 @@ impl Array {
 
     /// The number of elements.
     pub fn n_elems(&self) -> usize {
-        self.shape.iter().product()
+        each_data!(&self.data, v => v.len())
     }
 
     /// The elements as bytes in host order.
@@ -225,5 +245,23 @@ impl Array {
     /// If the number of elements differs.
     pub fn reshape(self, shape: &[usize]) -> Result<Array, LengthMismatch> {
         Array::new(shape, self.data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^64 elements, which wrapped to none; and 2^60, which no machine holds.
+    #[test]
+    fn shapes_beyond_memory_fit_no_elements() {
+        for shape in [&[1 << 32, 1 << 32][..], &[1 << 30, 1 << 30]] {
+            assert!(Array::from_f32(shape, Vec::new()).is_err());
+            assert!(Array::from_bytes(DType::F32, shape, &[]).is_err());
+            let few = Array::from_f32(&[2], vec![1.0, 2.0]).unwrap();
+            assert!(few.reshape(shape).is_err());
+        }
+        let none = Array::from_f32(&[1 << 40, 0, 1 << 40], Vec::new()).unwrap();
+        assert_eq!(none.n_elems(), 0);
     }
 }

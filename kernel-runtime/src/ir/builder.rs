@@ -2,7 +2,8 @@
 
 use super::dtype::DType;
 use super::kernel::{
-    BlockData, BlockId, GridAxis, Kernel, OpData, OpId, Param, Scratch, Value, ValueData, ValueDef,
+    BlockData, BlockId, GridAxis, Kernel, OpData, OpId, Param, Scratch, SemaphoreArray, Value,
+    ValueData, ValueDef,
 };
 use super::loc::{Loc, LocId};
 use super::ops::{ControlOp, Elementwise, InferError, Literal, Op, RegionTypes, Results};
@@ -12,8 +13,9 @@ use smallvec::SmallVec;
 
 /// Builds a [`Kernel`]. Ops go to the innermost open block.
 ///
-/// Declare grid axes, parameters and scratch first: each adds an argument to the body. A window's
-/// index map is a block built with [`Builder::open_block`] before its parameter is declared.
+/// Declare grid axes and then parameters first: each adds an argument to the body. Scratch and
+/// semaphores may be declared at any time. A window's index map is a block built with
+/// [`Builder::open_block`] before its parameter is declared.
 #[derive(Debug)]
 pub struct Builder {
     kernel: Kernel,
@@ -69,9 +71,17 @@ impl Builder {
 
     /// Adds scratch; gives its reference in the body.
     pub fn scratch(&mut self, scratch: Scratch) -> Value {
-        let ty =
-            Type::Ref { dtype: scratch.dtype, shape: scratch.shape.clone(), space: scratch.space };
-        self.kernel.scratch.push(scratch);
+        let ty = scratch.ref_type();
+        let kernel = &mut self.kernel;
+        let place = kernel.grid.len() + kernel.params.len() + kernel.scratch.len();
+        kernel.scratch.push(scratch);
+        self.insert_arg(self.kernel.body, place, ty)
+    }
+
+    /// Adds an array of semaphores; gives its reference in the body.
+    pub fn semaphores(&mut self, array: SemaphoreArray) -> Value {
+        let ty = array.ref_type();
+        self.kernel.semaphores.push(array);
         self.add_arg(self.kernel.body, ty)
     }
 
@@ -198,11 +208,19 @@ impl Builder {
 
     /// Adds an argument to a block.
     pub(crate) fn add_arg(&mut self, block: BlockId, ty: Type) -> Value {
+        let place = self.kernel.block(block).args.len();
+        self.insert_arg(block, place, ty)
+    }
+
+    /// Adds an argument to a block, before those from number `place` on.
+    fn insert_arg(&mut self, block: BlockId, place: usize, ty: Type) -> Value {
         let value = Value(self.kernel.values.len() as u32);
+        self.kernel.values.push(ValueData { ty, def: ValueDef::Arg(block, place as u32) });
         let args = &mut self.kernel.blocks[block.0 as usize].args;
-        let def = ValueDef::Arg(block, args.len() as u32);
-        args.push(value);
-        self.kernel.values.push(ValueData { ty, def });
+        args.insert(place, value);
+        for (idx, &later) in args.iter().enumerate().skip(place + 1) {
+            self.kernel.values[later.0 as usize].def = ValueDef::Arg(block, idx as u32);
+        }
         value
     }
 

@@ -88,12 +88,14 @@ impl DType {
         matches!(self, DType::I8 | DType::I16 | DType::I32)
     }
 
-    /// Reduces a mathematical integer to this integer type, wrapping. `bool` means `!= 0`.
+    /// Reduces a mathematical integer to this integer type, wrapping; `bool` keeps the lowest bit.
+    /// That is the result of an op, whose `!x` is the bitwise one; a `cast` to `bool` is
+    /// [`DType::cast_int`].
     ///
     /// Float types return the value unchanged.
     pub fn wrap_int(self, value: i64) -> i64 {
         match self {
-            DType::Bool => i64::from(value != 0),
+            DType::Bool => value & 1,
             DType::I8 => i64::from(value as i8),
             DType::I16 => i64::from(value as i16),
             DType::I32 => i64::from(value as i32),
@@ -102,6 +104,11 @@ impl DType {
             DType::U32 => i64::from(value as u32),
             DType::BF16 | DType::F16 | DType::F32 => value,
         }
+    }
+
+    /// Converts an integer to this integer type or `bool`, by the rules of `cast`.
+    pub fn cast_int(self, value: i64) -> i64 {
+        if self == DType::Bool { i64::from(value != 0) } else { self.wrap_int(value) }
     }
 
     /// The smallest and largest value of an integer type.
@@ -185,9 +192,21 @@ elements! {
     u8, U8, Int, i32, |x| f64::from(x), |y| y as u8;
     u16, U16, Int, i32, |x| f64::from(x), |y| y as u16;
     u32, U32, Int, i32, |x| f64::from(x), |y| y as u32;
-    bf16, BF16, Float, f32, |x| x.to_f64(), |y| bf16::from_f64(y);
-    f16, F16, Float, f32, |x| x.to_f64(), |y| f16::from_f64(y);
+    bf16, BF16, Float, f32, |x| x.to_f64(), |y| bf16::from_f32(to_odd_f32(y));
+    f16, F16, Float, f32, |x| x.to_f64(), |y| f16::from_f32(to_odd_f32(y));
     f32, F32, Float, f32, |x| f64::from(x), |y| y as f32;
+}
+
+/// An `f64` as the `f32` that rounds to the same narrower number: inexact ones get an odd last bit, so
+/// that they are no ties. (`half` looks at the upper half of an `f64` alone.)
+fn to_odd_f32(value: f64) -> f32 {
+    let nearest = value as f32;
+    let back = f64::from(nearest);
+    if back == value || value.is_nan() {
+        return nearest;
+    }
+    let towards_zero = nearest.to_bits() - u32::from(back.abs() > value.abs());
+    f32::from_bits(towards_zero | 1)
 }
 
 impl sealed::Sealed for bool {}
@@ -198,5 +217,33 @@ impl Element for bool {
     }
     fn from_f64(value: f64) -> bool {
         value != 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_floats_are_rounded_once() {
+        let ulp = 2_f64.powi(-7);
+        // A tie goes to even, what is above it by the least goes up.
+        let tie = 1.0 + ulp / 2.0;
+        for (value, expected) in [
+            (tie, 1.0),
+            (tie + 2_f64.powi(-23), 1.0 + ulp),
+            (tie + 2_f64.powi(-50), 1.0 + ulp),
+            (tie - 2_f64.powi(-50), 1.0),
+            (1.0 + 1.5 * ulp, 1.0 + 2.0 * ulp),
+            (-tie - 2_f64.powi(-40), -1.0 - ulp),
+            (1e300, f64::INFINITY),
+            (1e-300, 0.0),
+        ] {
+            assert_eq!(<bf16 as Element>::from_f64(value).to_f64(), expected, "{value}");
+        }
+        let tie = 1.0 + 2_f64.powi(-11);
+        let above = <f16 as Element>::from_f64(tie + 2_f64.powi(-23));
+        assert_eq!(above.to_f64(), 1.0 + 2_f64.powi(-10));
+        assert!(<bf16 as Element>::from_f64(f64::NAN).is_nan());
     }
 }

@@ -2,8 +2,8 @@
 
 use super::dtype::DType;
 use super::loc::{Loc, LocId};
-use super::ops::{Elementwise, Literal, Op};
-use super::ty::{MemorySpace, Shape, Type};
+use super::ops::{ControlOp, Direction, DmaOp, Elementwise, Literal, MemoryOp, Op, SparseOp};
+use super::ty::{MemorySpace, SemaphoreKind, Shape, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -52,6 +52,45 @@ pub struct OpData {
     pub loc: LocId,
 }
 
+impl OpData {
+    /// The reference that the op writes to, if there is one.
+    pub fn written(&self) -> Option<Value> {
+        match &self.op {
+            Op::Memory(MemoryOp::Store { .. }) => self.operands.first().copied(),
+            Op::Dma(DmaOp::Start(_)) => self.operands.get(1).copied(),
+            Op::Sparse(SparseOp::Start(start)) => match start.copy.direction {
+                Direction::Gather => self.operands.get(1).copied(),
+                Direction::Scatter => self.operands.first().copied(),
+            },
+            Op::Sparse(SparseOp::StoreIdx { .. } | SparseOp::StoreCompressed { .. }) => {
+                self.operands.first().copied()
+            }
+            Op::Memory(MemoryOp::Load { .. })
+            | Op::Dma(DmaOp::Wait(_))
+            | Op::Elementwise(_)
+            | Op::Shape(_)
+            | Op::Convert(_)
+            | Op::Random(_)
+            | Op::Reduce(_)
+            | Op::Dot(_)
+            | Op::Sync(_)
+            | Op::Sparse(
+                SparseOp::Wait(_)
+                | SparseOp::Barrier
+                | SparseOp::LoadIdx { .. }
+                | SparseOp::LoadExpanded { .. }
+                | SparseOp::Scan { .. }
+                | SparseOp::Sort { .. }
+                | SparseOp::ScanCount { .. }
+                | SparseOp::MaskCount
+                | SparseOp::MaskFirst,
+            )
+            | Op::Control(_)
+            | Op::Debug(_) => None,
+        }
+    }
+}
+
 /// A block: arguments, then ops in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockData {
@@ -61,6 +100,37 @@ pub struct BlockData {
     pub ops: Vec<OpId>,
 }
 
+/// What runs a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Core {
+    /// A TensorCore.
+    #[default]
+    Tensor,
+    /// The vector subcores of SparseCores: the grid is their cores, then the subcores of a core.
+    Sparse,
+    /// The scalar subcore of each SparseCore: the grid is their cores.
+    SparseScalar,
+}
+
+impl Core {
+    /// Every kind.
+    pub const ALL: &[Core] = &[Core::Tensor, Core::Sparse, Core::SparseScalar];
+
+    /// The name in the text form and the macro.
+    pub fn name(self) -> &'static str {
+        match self {
+            Core::Tensor => "tensor",
+            Core::Sparse => "sparse",
+            Core::SparseScalar => "sparse_scalar",
+        }
+    }
+
+    /// Whether it is a part of a SparseCore.
+    pub fn is_sparse(self) -> bool {
+        self != Core::Tensor
+    }
+}
+
 /// How the steps along a grid axis depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Semantics {
@@ -68,14 +138,36 @@ pub enum Semantics {
     Parallel,
     /// Steps run in order and may carry state in scratch and output blocks.
     Arbitrary,
+    /// Each step runs on a core of its own, all at the same time: the index is the core's number.
+    CoreParallel,
+    /// Each step is a subcore of a SparseCore, and all run at the same time.
+    SubcoreParallel,
 }
 
 impl Semantics {
-    /// The name in the text form, the macro and Mosaic.
+    /// Every kind.
+    pub const ALL: &[Semantics] = &[
+        Semantics::Parallel,
+        Semantics::Arbitrary,
+        Semantics::CoreParallel,
+        Semantics::SubcoreParallel,
+    ];
+
+    /// Whether steps that differ in the axis have no order.
+    pub fn is_parallel(self) -> bool {
+        match self {
+            Semantics::Parallel | Semantics::CoreParallel | Semantics::SubcoreParallel => true,
+            Semantics::Arbitrary => false,
+        }
+    }
+
+    /// The name in the text form and Mosaic.
     pub fn name(self) -> &'static str {
         match self {
             Semantics::Parallel => "parallel",
             Semantics::Arbitrary => "arbitrary",
+            Semantics::CoreParallel => "core_parallel",
+            Semantics::SubcoreParallel => "subcore_parallel",
         }
     }
 }
@@ -101,6 +193,15 @@ pub struct GridAxis {
     pub extent: Extent,
     /// How its steps depend on each other.
     pub semantics: Semantics,
+}
+
+/// One axis of the mesh of devices that run the kernel together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeshAxis {
+    /// Its name in the kernel's source.
+    pub name: String,
+    /// The number of devices along it.
+    pub size: usize,
 }
 
 /// What a kernel does with a parameter.
@@ -231,6 +332,9 @@ pub struct Param {
     pub space: MemorySpace,
     /// The block a step sees; `None` means the whole array where it lies (HBM, SMEM).
     pub window: Option<Window>,
+    /// Where the compiler must keep the array itself around the call: `Hbm` or `Vmem`; `None`
+    /// leaves it the choice. It changes no result.
+    pub pinned: Option<MemorySpace>,
     /// Where the user wrote it.
     pub loc: LocId,
 }
@@ -279,29 +383,106 @@ pub struct Scratch {
     pub loc: LocId,
 }
 
+/// What a call does beside giving its outputs, which decides whether a compiler may drop it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SideEffects {
+    /// Nothing: the call may be dropped if nobody needs its outputs, and merged with an equal one.
+    #[default]
+    None,
+    /// It must not be merged or moved over another, but may be dropped with its outputs.
+    Dataflow,
+    /// It must stay, even if nobody needs its outputs.
+    Always,
+}
+
+impl SideEffects {
+    /// The name in the text form and the macro; the default has none.
+    pub fn name(self) -> &'static str {
+        match self {
+            SideEffects::None => "none",
+            SideEffects::Dataflow => "dataflow",
+            SideEffects::Always => "always",
+        }
+    }
+
+    /// Whether the call stays although nobody needs its outputs.
+    pub fn keeps_call(self) -> bool {
+        self == SideEffects::Always
+    }
+}
+
+/// What the author says a call costs, in place of what is counted from the IR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StatedCost {
+    /// Additions and multiplications.
+    pub flops: Option<u64>,
+    /// Elements that exponentials, logarithms, roots and the like are taken of.
+    pub transcendentals: Option<u64>,
+    /// Bytes read from and written to HBM.
+    pub bytes_accessed: Option<u64>,
+}
+
+impl Scratch {
+    /// The type of its reference.
+    pub fn ref_type(&self) -> Type {
+        Type::Ref { dtype: self.dtype, shape: self.shape.clone(), space: self.space }
+    }
+}
+
+/// Semaphores that live as long as the kernel runs on a core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SemaphoreArray {
+    /// Its name in the kernel's source.
+    pub name: String,
+    /// What they count.
+    pub kind: SemaphoreKind,
+    /// Sizes; none for a single semaphore.
+    pub shape: Shape,
+    /// Where the user wrote it.
+    pub loc: LocId,
+}
+
+impl SemaphoreArray {
+    /// The type of its reference.
+    pub fn ref_type(&self) -> Type {
+        Type::Semaphore { kind: self.kind, shape: self.shape.clone() }
+    }
+}
+
 /// Parameters of the compilation that the kernel asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompileParams {
     /// The scoped VMEM limit in bytes; `None` is the compiler's default for the chip.
     pub vmem_limit_bytes: Option<u64>,
-    /// Whether the call must not be removed or merged.
-    pub has_side_effects: bool,
+    /// Whether the call may be removed or merged.
+    pub side_effects: SideEffects,
+    /// What the call costs, where the author knows better than the count.
+    pub cost: StatedCost,
 }
 
 /// A kernel.
 ///
 /// The body's block arguments are the grid indices (`i32`), then one reference per parameter in
-/// order, then one per scratch.
+/// order, then one per scratch, then one per array of semaphores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// Its name.
     pub name: String,
+    /// Where it is declared; unknown if it was read from text.
+    pub loc: LocId,
+    /// What runs it.
+    pub core: Core,
+    /// The devices that run the kernel together, outermost axis first; empty if it knows of none
+    /// but its own. Devices are numbered in row-major order.
+    pub mesh: Vec<MeshAxis>,
     /// The grid, outermost axis first; empty means one step.
     pub grid: Vec<GridAxis>,
     /// Parameters: prefetch first, otherwise in source order.
     pub params: Vec<Param>,
     /// Scratch.
     pub scratch: Vec<Scratch>,
+    /// Semaphores.
+    pub semaphores: Vec<SemaphoreArray>,
     /// Compilation parameters.
     pub compile: CompileParams,
     /// The body.
@@ -318,9 +499,13 @@ impl Kernel {
         let unknown = Loc { file: Arc::from(""), line: 0, column: 0, inlined_at: None };
         Kernel {
             name: name.into(),
+            loc: LocId::UNKNOWN,
+            core: Core::default(),
+            mesh: Vec::new(),
             grid: Vec::new(),
             params: Vec::new(),
             scratch: Vec::new(),
+            semaphores: Vec::new(),
             compile: CompileParams::default(),
             body: BlockId(0),
             ops: Vec::new(),
@@ -328,6 +513,11 @@ impl Kernel {
             blocks: vec![BlockData::default()],
             locs: vec![unknown],
         }
+    }
+
+    /// The number of devices that run the kernel together, at least 1.
+    pub fn n_devices(&self) -> usize {
+        self.mesh.iter().fold(1, |n, axis| n.saturating_mul(axis.size))
     }
 
     /// The data of an op.
@@ -394,6 +584,23 @@ impl Kernel {
     /// The body argument of scratch `scratch`.
     pub fn scratch_ref(&self, scratch: usize) -> Value {
         self.block(self.body).args[self.grid.len() + self.params.len() + scratch]
+    }
+
+    /// The body argument of array of semaphores `array`.
+    pub fn semaphore_ref(&self, array: usize) -> Value {
+        let before = self.grid.len() + self.params.len() + self.scratch.len();
+        self.block(self.body).args[before + array]
+    }
+
+    /// The references of every `scope` of the body, in program order, with its place.
+    pub fn scoped(&self) -> Vec<(Value, LocId)> {
+        let mut scoped = Vec::new();
+        self.walk(self.body, &mut |_, op| {
+            if let (Op::Control(ControlOp::Scope), &[region]) = (&op.op, &op.regions[..]) {
+                scoped.extend(self.block(region).args.iter().map(|&arg| (arg, op.loc)));
+            }
+        });
+        scoped
     }
 
     /// Calls `visit` on every op of a block and of the regions within, in program order.

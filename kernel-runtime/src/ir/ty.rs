@@ -18,25 +18,66 @@ pub enum MemorySpace {
     Hbm,
     /// Wherever the compiler left the array: reached by DMA alone.
     Any,
+    /// Memory that the subcores of a SparseCore share: reached by DMA alone.
+    Spmem,
 }
 
 impl MemorySpace {
     /// Every space.
-    pub const ALL: &[MemorySpace] =
-        &[MemorySpace::Vmem, MemorySpace::Smem, MemorySpace::Hbm, MemorySpace::Any];
+    pub const ALL: &[MemorySpace] = &[
+        MemorySpace::Vmem,
+        MemorySpace::Smem,
+        MemorySpace::Hbm,
+        MemorySpace::Any,
+        MemorySpace::Spmem,
+    ];
 
-    /// The name in the text form and in Mosaic.
+    /// The name in the text form.
     pub fn name(self) -> &'static str {
         match self {
             MemorySpace::Vmem => "vmem",
             MemorySpace::Smem => "smem",
             MemorySpace::Hbm => "hbm",
             MemorySpace::Any => "any",
+            MemorySpace::Spmem => "spmem",
         }
     }
 }
 
 impl fmt::Display for MemorySpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a semaphore counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SemaphoreKind {
+    /// Whatever `sem_signal` and `sem_wait` mean by it.
+    Regular,
+    /// Bytes that copies have moved.
+    Dma,
+    /// The one semaphore of a kernel that the same kernel on other devices may signal before this
+    /// one has started.
+    Barrier,
+}
+
+impl SemaphoreKind {
+    /// Every kind.
+    pub const ALL: &[SemaphoreKind] =
+        &[SemaphoreKind::Regular, SemaphoreKind::Dma, SemaphoreKind::Barrier];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            SemaphoreKind::Regular => "regular",
+            SemaphoreKind::Dma => "dma",
+            SemaphoreKind::Barrier => "barrier",
+        }
+    }
+}
+
+impl fmt::Display for SemaphoreKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -63,6 +104,13 @@ pub enum Type {
         /// Where it lives.
         space: MemorySpace,
     },
+    /// An array of semaphores, which copies and the ops of [`super::ops::sync`] reach.
+    Semaphore {
+        /// What they count.
+        kind: SemaphoreKind,
+        /// Sizes; none for a single semaphore.
+        shape: Shape,
+    },
 }
 
 impl Type {
@@ -71,10 +119,11 @@ impl Type {
         Type::Tile { dtype, shape: Shape::from_slice(shape) }
     }
 
-    /// The element type.
+    /// The element type: of a semaphore that of its count.
     pub fn dtype(&self) -> DType {
         match self {
             Type::Scalar(dtype) | Type::Tile { dtype, .. } | Type::Ref { dtype, .. } => *dtype,
+            Type::Semaphore { .. } => DType::I32,
         }
     }
 
@@ -82,7 +131,17 @@ impl Type {
     pub fn shape(&self) -> &[usize] {
         match self {
             Type::Scalar(_) => &[],
-            Type::Tile { shape, .. } | Type::Ref { shape, .. } => shape,
+            Type::Tile { shape, .. } | Type::Ref { shape, .. } | Type::Semaphore { shape, .. } => {
+                shape
+            }
+        }
+    }
+
+    /// Where the memory of a reference lives; VMEM for what is none.
+    pub fn space(&self) -> MemorySpace {
+        match self {
+            Type::Ref { space, .. } => *space,
+            Type::Scalar(_) | Type::Tile { .. } | Type::Semaphore { .. } => MemorySpace::Vmem,
         }
     }
 
@@ -101,12 +160,12 @@ impl Type {
         matches!(self, Type::Scalar(_))
     }
 
-    /// Whether it is a reference.
+    /// Whether it names memory or semaphores rather than being a value.
     pub fn is_ref(&self) -> bool {
-        matches!(self, Type::Ref { .. })
+        matches!(self, Type::Ref { .. } | Type::Semaphore { .. })
     }
 
-    /// The same kind and shape with another element type.
+    /// The same kind and shape with another element type; a semaphore as it is.
     pub fn with_dtype(&self, dtype: DType) -> Type {
         match self {
             Type::Scalar(_) => Type::Scalar(dtype),
@@ -114,6 +173,7 @@ impl Type {
             Type::Ref { shape, space, .. } => {
                 Type::Ref { dtype, shape: shape.clone(), space: *space }
             }
+            Type::Semaphore { .. } => self.clone(),
         }
     }
 }
@@ -124,6 +184,7 @@ impl fmt::Display for Type {
             Type::Scalar(dtype) => write!(f, "{dtype}"),
             Type::Tile { dtype, shape } => write!(f, "{dtype}{}", Sizes(shape)),
             Type::Ref { dtype, shape, space } => write!(f, "{space} {dtype}{}", Sizes(shape)),
+            Type::Semaphore { kind, shape } => write!(f, "semaphores {kind}{}", Sizes(shape)),
         }
     }
 }

@@ -105,10 +105,18 @@ impl Folder<'_> {
                 }
                 self.pure(op.op.clone(), operands, &self.result_types(op), op.loc)
             }
-            Op::Shape(_) | Op::Reduce(_) | Op::Dot(_) => {
+            Op::Shape(_) | Op::Convert(_) | Op::Reduce(_) | Op::Dot(_) => {
                 self.pure(op.op.clone(), operands, &self.result_types(op), op.loc)
             }
-            Op::Memory(_) | Op::Debug(_) => {
+            Op::Sparse(sparse) if sparse.is_pure() => {
+                self.pure(op.op.clone(), operands, &self.result_types(op), op.loc)
+            }
+            Op::Memory(_)
+            | Op::Dma(_)
+            | Op::Sync(_)
+            | Op::Sparse(_)
+            | Op::Random(_)
+            | Op::Debug(_) => {
                 self.append(op.op.clone(), &operands, &[], &self.result_types(op), op.loc)
             }
             Op::Control(control) => self.control(*control, op, operands),
@@ -232,16 +240,14 @@ impl Folder<'_> {
     /// How often a `for` with constant bounds runs.
     fn n_trips(&self, operands: &[Value]) -> Option<i64> {
         let bound = |idx: usize| self.constant(*operands.get(idx)?)?.as_int();
-        let (lo, hi, step) = (bound(0)?, bound(1)?, bound(2)?);
-        // A step that is not positive is an error, told where the loop runs.
-        (step > 0).then(|| ((hi - lo).max(0) + step - 1) / step)
+        ControlOp::n_trips(bound(0)?, bound(1)?, bound(2)?)
     }
 }
 
 fn eval_unary(op: Unary, x: Literal) -> Option<Literal> {
     match (x.as_f32(), x.as_int()) {
         (Some(value), _) => Some(Literal::float(x.dtype(), op.eval_float(value))),
-        (None, Some(value)) => int_result(x.dtype(), op.eval_int(value)),
+        (None, Some(value)) => Literal::folded_int(x.dtype(), op.eval_int(value)),
         (None, None) => None,
     }
 }
@@ -249,19 +255,9 @@ fn eval_unary(op: Unary, x: Literal) -> Option<Literal> {
 fn eval_binary(op: Binary, x: Literal, y: Literal) -> Option<Literal> {
     match (x.as_f32(), y.as_f32(), x.as_int(), y.as_int()) {
         (Some(a), Some(b), ..) => Some(Literal::float(x.dtype(), op.eval_float(a, b))),
-        (.., Some(a), Some(b)) => int_result(x.dtype(), op.eval_int(a, b)),
+        (.., Some(a), Some(b)) => Literal::folded_int(x.dtype(), op.eval_int(a, b)),
         _ => None,
     }
-}
-
-/// An integer result. An `i32` that leaves its range is left to be computed at run time, where the
-/// interpreter tells of it if it becomes an index.
-fn int_result(dtype: DType, value: i64) -> Option<Literal> {
-    if dtype == DType::Bool {
-        return Some(Literal::int(dtype, value & 1));
-    }
-    let wraps = dtype.wrap_int(value) != value;
-    (dtype != DType::I32 || !wraps).then(|| Literal::int(dtype, value))
 }
 
 fn eval_compare(op: Compare, x: Literal, y: Literal) -> Option<Literal> {
@@ -281,7 +277,7 @@ fn eval_cast(dtype: DType, x: Literal) -> Option<Literal> {
         }
         (Some(value), _, None) => Some(Literal::float(dtype, value)),
         (None, Some(value), None) if dtype.is_float() => Some(Literal::float(dtype, value as f32)),
-        (None, Some(value), _) => Some(Literal::int(dtype, value)),
+        (None, Some(value), _) => Some(Literal::int(dtype, dtype.cast_int(value))),
         (None, None, _) => None,
     }
 }
@@ -340,16 +336,23 @@ impl Live<'_> {
                 inside |= self.effects(region);
             }
             let has_effect = match &op.op {
-                Op::Control(ControlOp::Yield) => false,
+                Op::Control(
+                    ControlOp::Yield | ControlOp::GridExtent { .. } | ControlOp::DeviceId,
+                ) => false,
                 // A loop may be there to end late, or never, which is told at run time.
                 Op::Control(ControlOp::While) => true,
                 Op::Control(ControlOp::For) => inside || !self.surely_ends(op),
-                Op::Control(ControlOp::If) => inside,
+                Op::Control(ControlOp::If | ControlOp::Scope) => inside,
                 Op::Elementwise(_)
                 | Op::Shape(_)
+                | Op::Convert(_)
+                | Op::Random(_)
                 | Op::Reduce(_)
                 | Op::Dot(_)
                 | Op::Memory(_)
+                | Op::Dma(_)
+                | Op::Sync(_)
+                | Op::Sparse(_)
                 | Op::Debug(_) => op.op.has_effect(),
             };
             if has_effect {

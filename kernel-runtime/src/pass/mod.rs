@@ -4,5 +4,7 @@
 //! [`Kernel`](crate::ir::Kernel): the caller validates it again before a back end sees it.
 
 pub mod fold;
+pub mod pin;
 
 pub use fold::fold;
+pub use pin::{is_pinnable, pin};

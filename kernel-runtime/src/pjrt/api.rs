@@ -1,4 +1,5 @@
 //! One loaded plugin: its function table, and the single place where table entries are called.
+use super::elf;
 use super::error::{Code, Error, Result};
 use super::sys::ffi::ExtensionBase;
 use super::sys::{self, Call};
@@ -31,6 +32,11 @@ impl Api {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         const CALL: &str = "Plugin::load";
         let shown = path.display();
+        let refused = elf::kind(path).ok().and_then(elf::Kind::refusal);
+        if let Some(what) = refused {
+            let text = format!("cannot load {shown}: {what}");
+            return Err(Error::new(Code::InvalidArgument, CALL, text));
+        }
         // SAFETY: loading runs the library's initialisers; plugins are trusted code that the user
         // or `./x setup` put there, as with any dynamic library.
         let library = unsafe { libloading::Library::new(path) }.map_err(|cause| {

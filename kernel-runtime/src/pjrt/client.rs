@@ -5,6 +5,7 @@ use super::element::ElementType;
 use super::error::{Code, Error, Result};
 use super::event::{Event, length_error};
 use super::executable::{Executable, Source};
+use super::host_bytes::HostBytes;
 use super::options::{CompileOptions, Value};
 use super::plugin::Plugin;
 use super::sys::{self, Call};
@@ -189,6 +190,51 @@ impl Client {
         bytes: &[u8],
         device: Option<&Device>,
     ) -> Result<Buffer> {
+        let device = self.check_host(ty, dims, bytes, device)?;
+        let semantics = sys::HOST_IMMUTABLE_ONLY_DURING_CALL;
+        // SAFETY: the semantics say that the plugin keeps no pointer to `bytes` beyond the call, so
+        // the event, which only says that the copy is done, can be dropped.
+        let (buffer, _done) =
+            unsafe { self.buffer_from_host(ty, dims, bytes, &device, semantics)? };
+        Ok(buffer)
+    }
+
+    /// As [`Client::buffer`], without a copy where the plugin can use host memory as it is: on the
+    /// CPU if it begins at a multiple of 64 bytes, as [`AlignedBytes`](super::AlignedBytes) do. The
+    /// memory is held until the plugin is done with it. Elsewhere it is copied behind the scenes.
+    ///
+    /// # Errors
+    /// As [`Client::buffer`].
+    pub fn buffer_sharing<H: HostBytes>(
+        &self,
+        ty: ElementType,
+        dims: &[i64],
+        host: &Arc<H>,
+        device: Option<&Device>,
+    ) -> Result<Buffer> {
+        let device = self.check_host(ty, dims, host.bytes(), device)?;
+        let semantics = sys::HOST_IMMUTABLE_ZERO_COPY;
+        // SAFETY: `HostBytes` says that the bytes stay where they are, unchanged, while the value
+        // lives; the callback below holds it until the plugin says that it is done with them.
+        let (buffer, done) =
+            unsafe { self.buffer_from_host(ty, dims, host.bytes(), &device, semantics)? };
+        let held = host.clone();
+        let registered = done.and_then(|done| done.on_ready(move |_| drop(held)));
+        registered.inspect_err(|_error| {
+            // Nobody would say when the memory is free: it never is.
+            std::mem::forget(host.clone());
+        })?;
+        Ok(buffer)
+    }
+
+    /// The device to copy to, if the bytes are those of an array of this type and shape.
+    fn check_host(
+        &self,
+        ty: ElementType,
+        dims: &[i64],
+        bytes: &[u8],
+        device: Option<&Device>,
+    ) -> Result<Device> {
         let want = byte_size(ty, dims)?;
         if bytes.len() != want {
             return Err(Error::new(
@@ -206,28 +252,41 @@ impl Client {
             None => self.first_device()?,
         };
         self.inner.check_same(&device.client, sys::BufferFromHost::NAME, "the device")?;
+        Ok(device)
+    }
+
+    /// A buffer of host memory that was checked, and the event that the plugin is done with it.
+    ///
+    /// # Safety
+    /// The bytes stay valid and unchanged for as long as the semantics ask: during the call, or until
+    /// the event.
+    unsafe fn buffer_from_host(
+        &self,
+        ty: ElementType,
+        dims: &[i64],
+        bytes: &[u8],
+        device: &Device,
+        semantics: u32,
+    ) -> Result<(Buffer, Result<Event>)> {
+        const CALL: &str = sys::BufferFromHost::NAME;
         let mut args = sys::BufferFromHost {
             client: self.inner.raw.raw(),
             data: bytes.as_ptr().cast(),
             element_type: ty as u32,
             dims: dims.as_ptr(),
             num_dims: dims.len(),
-            semantics: sys::HOST_IMMUTABLE_ONLY_DURING_CALL,
+            semantics,
             device: device.raw.raw(),
             ..Call::zeroed()
         };
-        // SAFETY: data and dims outlive the call, `data` has the bytes that the shape needs, and
-        // the semantics say that the plugin keeps no pointer to it.
+        // SAFETY: dims outlive the call, `data` has the bytes that the shape needs, and the caller
+        // vouches for how long.
         unsafe { self.inner.call(&mut args)? };
-        // SAFETY: the plugin passed ownership of both; the event only says that the copy is done.
+        // SAFETY: the plugin passed ownership of both.
         unsafe {
-            let buffer = Buffer::from_raw(&self.inner, args.buffer, sys::BufferFromHost::NAME);
-            drop(Event::from_raw(
-                &self.inner.plugin,
-                args.done_with_host_buffer,
-                sys::BufferFromHost::NAME,
-            ));
-            buffer
+            let buffer = Buffer::from_raw(&self.inner, args.buffer, CALL);
+            let done = Event::from_raw(&self.inner.plugin, args.done_with_host_buffer, CALL);
+            Ok((buffer?, done))
         }
     }
 }

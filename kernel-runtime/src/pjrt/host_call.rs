@@ -62,6 +62,11 @@ impl HostCall {
         Ok(Self { id })
     }
 
+    /// The number of the function in this process.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+
     /// The dictionary that tells the handler which function is meant.
     pub fn backend_config(&self) -> String {
         format!("{{id = {} : i64}}", self.id)

@@ -1,6 +1,8 @@
 //! Where plugins are looked for: an environment variable, then the cache folder that `./x setup`
 //! fills, then an installed Python package.
+use super::elf::{self, Kind};
 use super::error::{Code, Error, Result};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Folder of the pinned CPU plugin inside the cache folder.
@@ -39,6 +41,8 @@ pub(crate) struct Wanted {
     package: &'static str,
     /// Exact file name, where a package holds several libraries.
     file: Option<&'static str>,
+    /// What it must not be.
+    wrong: Kind,
 }
 
 pub(crate) const WANTED_CPU: Wanted = Wanted {
@@ -47,6 +51,7 @@ pub(crate) const WANTED_CPU: Wanted = Wanted {
     folder: CPU,
     package: "lammps_jax_pjrt_cpu",
     file: None,
+    wrong: Kind::Tpu,
 };
 
 pub(crate) const WANTED_CPU_SECOND: Wanted = Wanted {
@@ -55,6 +60,7 @@ pub(crate) const WANTED_CPU_SECOND: Wanted = Wanted {
     folder: CPU_SECOND,
     package: "fastatomstruct_xla_cpu",
     file: None,
+    wrong: Kind::Tpu,
 };
 
 pub(crate) const WANTED_TPU: Wanted = Wanted {
@@ -63,20 +69,77 @@ pub(crate) const WANTED_TPU: Wanted = Wanted {
     folder: TPU,
     package: "libtpu",
     file: Some("libtpu.so"),
+    wrong: Kind::Other,
 };
 
 impl Wanted {
-    /// The path of the library, or an error that says where it was looked for and how to get it.
+    /// The path of the library, or an error that says what is wrong and how to mend it.
     pub(crate) fn find(&self) -> Result<PathBuf> {
-        if let Some(value) = std::env::var_os(self.variable).filter(|value| !value.is_empty()) {
-            let path = PathBuf::from(value);
-            return if path.is_file() {
-                Ok(path)
-            } else {
-                Err(self.missing(&[format!("{}={}", self.variable, path.display())]))
-            };
+        let path = match self.named() {
+            Some(path) => path,
+            None => self.search()?,
+        };
+        match self.wrong_with(&path) {
+            None => Ok(path),
+            Some(what) => {
+                let what = if self.named().is_some() { what } else { shown(&path, &what) };
+                Err(self.blame(Error::new(Code::InvalidArgument, "Plugin::find", what)))
+            }
         }
-        let mut looked = vec![format!("${} (not set)", self.variable)];
+    }
+
+    /// The path that the variable gives.
+    fn named(&self) -> Option<PathBuf> {
+        std::env::var_os(self.variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// Says of an error about the library where its path came from, and what to do.
+    pub(crate) fn blame(&self, error: Error) -> Error {
+        let Wanted { title, variable, .. } = self;
+        let message = match self.named() {
+            Some(path) => format!(
+                "{variable}={}: {}; set {variable} to {title}, or unset it to use what `./x setup` \
+                 installs",
+                path.display(),
+                error.message.trim_end()
+            ),
+            None => format!(
+                "{}; run `./x setup` to install {title}, or set {variable} to it",
+                error.message.trim_end()
+            ),
+        };
+        Error { message, ..error }
+    }
+
+    /// What keeps a file from being the library. Of doubtful ones the loader may say more.
+    fn wrong_with(&self, path: &Path) -> Option<String> {
+        if path.is_dir() {
+            return Some("it is a folder, not a library".into());
+        }
+        let kind = match elf::kind(path) {
+            Ok(kind) => kind,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Some("there is no such file".into());
+            }
+            Err(error) => return Some(format!("it cannot be read: {error}")),
+        };
+        if let Some(refusal) = kind.refusal() {
+            return Some(refusal.into());
+        }
+        let what = match kind {
+            Kind::Tpu if self.wrong == Kind::Tpu => "it is libtpu, which drives TPUs alone",
+            // A libtpu to come may export less; one that is called so may try.
+            Kind::Other if self.wrong == Kind::Other && !names_tpu(path) => {
+                "it is a PJRT plugin, but not libtpu"
+            }
+            _ => return None,
+        };
+        Some(what.into())
+    }
+
+    /// Looks where `./x setup` and `pip` put it.
+    fn search(&self) -> Result<PathBuf> {
+        let mut looked = Vec::new();
         let folders = std::iter::once(cache_dir().join(self.folder))
             .chain(site_packages().into_iter().map(|dir| dir.join(self.package)));
         for folder in folders {
@@ -85,20 +148,13 @@ impl Wanted {
             }
             looked.push(folder.display().to_string());
         }
-        Err(self.missing(&looked))
-    }
-
-    fn missing(&self, looked: &[String]) -> Error {
-        Error::new(
-            Code::NotFound,
-            "Plugin::find",
-            format!(
-                "{} is not installed; run `./x setup`, or set {} to the library. Looked for it in: {}",
-                self.title,
-                self.variable,
-                looked.join(", ")
-            ),
-        )
+        let Wanted { title, variable, .. } = self;
+        let message = format!(
+            "{title} is not installed: run `./x setup`, or set {variable} to it. {variable} is not \
+             set, and there is none in {}",
+            looked.join(", ")
+        );
+        Err(Error::new(Code::NotFound, "Plugin::find", message))
     }
 
     /// The first library at most `depth` folders below `folder`, in the order of names.
@@ -119,6 +175,14 @@ impl Wanted {
             .filter(|path| path.is_dir())
             .find_map(|dir| self.library_below(dir, depth - 1))
     }
+}
+
+fn shown(path: &Path, what: &str) -> String {
+    format!("{}: {what}", path.display())
+}
+
+fn names_tpu(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains("tpu"))
 }
 
 /// The `site-packages` folders of the active virtual environment, of the interpreters on `PATH` and

@@ -6,6 +6,10 @@
 //! for it and tells the error if there was one. All types are `Send + Sync`, and keep alive what
 //! they need.
 //!
+//! A plugin is a part of this process: one that dies takes the process with it. What it had compiled
+//! and kept before is whole, and nobody waits for it. libtpu, which does die of some programs, compiles
+//! them in a worker process: see `aot`.
+//!
 //! The structs of the C ABI are written by hand in `sys`; all `unsafe` of the runtime lives in this
 //! module. Nothing here knows of kernels or tile IR.
 //!
@@ -30,10 +34,13 @@ mod api;
 mod buffer;
 mod client;
 mod element;
+mod elf;
 mod error;
 mod event;
 mod executable;
+mod host_bytes;
 mod host_call;
+mod identity;
 mod locate;
 mod options;
 mod plugin;
@@ -46,7 +53,9 @@ pub use element::ElementType;
 pub use error::{Code, Error, Result};
 pub use event::Event;
 pub use executable::{Compiled, Executable, ExecuteOptions, Execution, MemoryStats};
+pub use host_bytes::{AlignedBytes, HostBytes};
 pub use host_call::{HostArray, HostArrayMut, HostCall, HostFrame};
+pub(crate) use identity::library_identity;
 pub use locate::cache_dir;
 pub use options::{CompileOptions, Value};
 pub use plugin::Plugin;

@@ -49,9 +49,32 @@ impl Plugin {
     /// installed Python package.
     ///
     /// # Errors
-    /// When it is not found (the message says how to get it), or as [`Plugin::load`].
+    /// When it is not found, is libtpu, or as [`Plugin::load`]. The message names the variable or
+    /// the path, and says how to get the plugin.
     pub fn cpu() -> Result<Self> {
-        Self::load(locate::WANTED_CPU.find()?)
+        Self::wanted(&locate::WANTED_CPU)
+    }
+
+    /// A client of [`Plugin::cpu`] with options, as [`Plugin::client_with`].
+    ///
+    /// # Errors
+    /// As [`Plugin::cpu`], and when the plugin is for other devices or has none.
+    pub fn cpu_client(options: &[(&str, Value)]) -> Result<Client> {
+        let plugin = Self::cpu()?;
+        let client =
+            plugin.client_with(options).and_then(|client| match client.platform_name()? {
+                name if name == "cpu" => Ok(client),
+                name => Err(Error::new(
+                    Code::InvalidArgument,
+                    "Plugin::cpu_client",
+                    format!("it is a plugin for the platform `{name}`, not for the CPU"),
+                )),
+            });
+        client.map_err(|error| locate::WANTED_CPU.blame(error))
+    }
+
+    fn wanted(wanted: &locate::Wanted) -> Result<Self> {
+        Self::load(wanted.find()?).map_err(|error| wanted.blame(error))
     }
 
     /// A second CPU plugin with an older ABI, against which tests check that nothing depends on one
@@ -60,7 +83,7 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::cpu`].
     pub fn cpu_second() -> Result<Self> {
-        Self::load(locate::WANTED_CPU_SECOND.find()?)
+        Self::wanted(&locate::WANTED_CPU_SECOND)
     }
 
     /// libtpu: `$TPU_LIBRARY_PATH`, else as [`Plugin::cpu`].
@@ -72,15 +95,20 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::cpu`].
     pub fn tpu() -> Result<Self> {
-        Self::load(Self::tpu_path()?)
+        Self::wanted(&locate::WANTED_TPU)
     }
 
     /// Where [`Plugin::tpu`] finds libtpu, without loading it.
     ///
     /// # Errors
-    /// When it is not found.
+    /// When it is not found, or is another library.
     pub fn tpu_path() -> Result<PathBuf> {
         locate::WANTED_TPU.find()
+    }
+
+    /// Says of an error about libtpu where its path came from, and what to do.
+    pub(crate) fn blame_tpu(error: Error) -> Error {
+        locate::WANTED_TPU.blame(error)
     }
 
     /// Starts a client with the plugin's default options.

@@ -1,12 +1,62 @@
-//! Kernels on host arrays: traced for the shapes of the arguments, validated for no chip in
-//! particular, and interpreted with every hazard checked.
+//! Calling kernels: on host arrays, traced for the shapes of the arguments, validated for no chip in
+//! particular, and interpreted with every hazard checked; on tensors, as ops.
 
+use super::op::KernelState;
 use crate::back::interp;
-use crate::diag::Diagnostics;
-use crate::ir::Array;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::{Array, Element, Kernel};
 use crate::target::GENERIC;
-use crate::trace::{ArgSpec, CallArg, Caller, KernelFn};
+use crate::trace::{ArgSpec, KernelFn};
 use crate::valid;
+
+/// A way to run kernels, chosen by the type of the arguments.
+pub trait Caller {
+    /// An argument.
+    type Arg<'a>;
+    /// A result, before its element type is known while compiling.
+    type Raw;
+    /// A result with elements of `T`.
+    type Output<T: Element>;
+
+    /// Runs a kernel; gives one result per `Out` and `InOut` parameter, in order.
+    ///
+    /// # Errors
+    /// Whatever keeps the kernel from running to its end.
+    fn call(
+        kernel: &dyn KernelFn,
+        state: &KernelState,
+        args: &[Self::Arg<'_>],
+    ) -> Result<Vec<Self::Raw>, Diagnostics>;
+
+    /// A result that a parameter with elements of `T` gave.
+    fn typed<T: Element>(raw: Self::Raw) -> Self::Output<T>;
+}
+
+/// Something that a kernel can be called with.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot be called with a `{Self}`",
+    note = "give it `&Array` or `&Tensor` arguments: `matmul::<f32, _>(tiles, |x| x).call(&a, &b)?`"
+)]
+pub trait CallArg<'a> {
+    /// What runs the kernel.
+    type Caller: Caller;
+
+    /// The argument.
+    fn into_arg(self) -> <Self::Caller as Caller>::Arg<'a>;
+}
+
+/// The results of a call, as many as the kernel has outputs.
+///
+/// # Errors
+/// If there are more or fewer.
+#[doc(hidden)]
+pub fn take<T, const N: usize>(kernel: &str, outputs: Vec<T>) -> Result<[T; N], Diagnostics> {
+    let n = outputs.len();
+    outputs.try_into().map_err(|_| {
+        let message = format!("kernel `{kernel}` has {N} outputs, but its run gave {n}");
+        Diagnostics::from(Diagnostic::error(Code::TRACE_ARGUMENT, message))
+    })
+}
 
 /// Runs a kernel on host arrays, one per input in order; gives one array per output.
 ///
@@ -19,16 +69,40 @@ pub fn call(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diag
     Ok(interp::run(&valid, &inputs, &interp::Options::default())?.outputs)
 }
 
+/// Runs a kernel on all devices of its mesh at once, on host arrays: per device one per input in
+/// order. Gives, per device, one array per output.
+///
+/// # Errors
+/// Arguments that do not fit, and hazards met while it runs, on a device or between devices, in
+/// any of the schedules tried.
+pub fn call_devices(
+    kernel: &Kernel,
+    inputs: &[Vec<Array>],
+) -> Result<Vec<Vec<Array>>, Diagnostics> {
+    let valid = valid::check(kernel.clone(), &GENERIC)?;
+    let outcomes = interp::run_devices(&valid, inputs, &interp::Options::default())?;
+    Ok(outcomes.into_iter().map(|outcome| outcome.outputs).collect())
+}
+
 /// Runs kernels on host arrays by [`call`](fn@call).
 #[derive(Clone, Copy, Debug)]
 pub struct HostCaller;
 
 impl Caller for HostCaller {
     type Arg<'a> = &'a Array;
-    type Output = Array;
+    type Raw = Array;
+    type Output<T: Element> = Array;
 
-    fn call(kernel: &dyn KernelFn, args: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
+    fn call(
+        kernel: &dyn KernelFn,
+        _state: &KernelState,
+        args: &[&Array],
+    ) -> Result<Vec<Array>, Diagnostics> {
         call(kernel, args)
+    }
+
+    fn typed<T: Element>(raw: Array) -> Array {
+        raw
     }
 }
 

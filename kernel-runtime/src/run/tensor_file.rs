@@ -6,28 +6,82 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use std::path::Path;
 
+/// A tensor that a file should have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<usize>,
+}
+
+impl Wanted {
+    fn of(param: &Param) -> Wanted {
+        let shape = param.array_shape().to_vec();
+        Wanted { name: param.name.clone(), dtype: param.dtype, shape }
+    }
+}
+
 /// Reads the inputs of a kernel: the tensors named after its input parameters. Further tensors in
 /// the file are left alone.
 ///
 /// # Errors
 /// If the file cannot be read or is corrupt, or a tensor is missing or does not fit its parameter.
 pub fn read_inputs(kernel: &Kernel, path: &Path) -> Result<Vec<Array>, Diagnostics> {
-    let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error.to_string()))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| {
+    let params = kernel.params.iter().filter(|param| param.kind.is_input());
+    let wanted: Vec<Wanted> = params.map(Wanted::of).collect();
+    read_tensors(&wanted, path)
+}
+
+/// Reads tensors by name, in this order. Further tensors in the file are left alone.
+///
+/// # Errors
+/// If the file cannot be read or is corrupt, or a tensor is missing or of another type or shape.
+pub fn read_tensors(wanted: &[Wanted], path: &Path) -> Result<Vec<Array>, Diagnostics> {
+    let bytes = read_file(path)?;
+    let file = parse(&bytes, path)?;
+    let mut mistakes = Diagnostics::default();
+    let mut arrays = Vec::new();
+    for wanted in wanted {
+        match read_tensor(&file, wanted, path) {
+            Ok(array) => arrays.push(array),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    if mistakes.is_empty() { Ok(arrays) } else { Err(mistakes) }
+}
+
+/// Every tensor of a file of an element type that there is, by name.
+///
+/// # Errors
+/// If the file cannot be read or is corrupt.
+pub fn contents(path: &Path) -> Result<Vec<Wanted>, Diagnostics> {
+    let bytes = read_file(path)?;
+    let file = parse(&bytes, path)?;
+    let mut contents: Vec<Wanted> = file
+        .iter()
+        .filter_map(|(name, view)| {
+            let dtype = array_dtype(view.dtype())?;
+            Some(Wanted { name: name.to_owned(), dtype, shape: view.shape().to_vec() })
+        })
+        .collect();
+    contents.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(contents)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Diagnostics> {
+    std::fs::read(path).map_err(|error| unreadable(path, &error.to_string()))
+}
+
+fn parse<'b>(bytes: &'b [u8], path: &Path) -> Result<SafeTensors<'b>, Diagnostics> {
+    SafeTensors::deserialize(bytes).map_err(|error| {
         unreadable(
             path,
             &format!("it is {} bytes long and no safetensors file: {error}", bytes.len()),
         )
-    })?;
-    let mut mistakes = Diagnostics::default();
-    let mut inputs = Vec::new();
-    for param in kernel.params.iter().filter(|param| param.kind.is_input()) {
-        match read_param(&file, param, path) {
-            Ok(array) => inputs.push(array),
-            Err(mistake) => mistakes.push(mistake),
-        }
-    }
-    if mistakes.is_empty() { Ok(inputs) } else { Err(mistakes) }
+    })
 }
 
 /// Writes the outputs of a kernel, each under the name of its parameter.
@@ -35,17 +89,26 @@ pub fn read_inputs(kernel: &Kernel, path: &Path) -> Result<Vec<Array>, Diagnosti
 /// # Errors
 /// If the file cannot be written.
 pub fn write_outputs(kernel: &Kernel, outputs: &[Array], path: &Path) -> Result<(), Diagnostics> {
+    let params = kernel.params.iter().filter(|param| param.kind.is_output());
+    let named: Vec<(&str, &Array)> = params.map(|param| param.name.as_str()).zip(outputs).collect();
+    write_tensors(&named, path)
+}
+
+/// Writes arrays, each under its name.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_tensors(named: &[(&str, &Array)], path: &Path) -> Result<(), Diagnostics> {
     let unwritable = |reason: String| {
         let message = format!("`{}` cannot be written: {reason}", path.display());
         Diagnostics::from(Diagnostic::error(Code::RUN_OUTPUT_FILE, message))
     };
-    let params = kernel.params.iter().filter(|param| param.kind.is_output());
     let mut views = Vec::new();
-    for (param, array) in params.zip(outputs) {
+    for &(name, array) in named {
         let view =
             TensorView::new(file_dtype(array.dtype()), array.shape().to_vec(), array.as_bytes())
                 .map_err(|error| unwritable(error.to_string()))?;
-        views.push((param.name.as_str(), view));
+        views.push((name, view));
     }
     let bytes =
         safetensors::serialize(views, None).map_err(|error| unwritable(error.to_string()))?;
@@ -57,37 +120,36 @@ pub fn describe(dtype: impl std::fmt::Display, shape: &[usize]) -> String {
     format!("{dtype}{shape:?}")
 }
 
-fn read_param(file: &SafeTensors<'_>, param: &Param, path: &Path) -> Result<Array, Diagnostic> {
-    let shape = param.array_shape();
-    let wanted = describe(param.dtype, &shape);
-    let Ok(view) = file.tensor(&param.name) else {
+fn read_tensor(file: &SafeTensors<'_>, tensor: &Wanted, path: &Path) -> Result<Array, Diagnostic> {
+    let wanted = describe(tensor.dtype, &tensor.shape);
+    let Ok(view) = file.tensor(&tensor.name) else {
         let mut names = file.names();
         names.sort_unstable();
         let names = if names.is_empty() { "no tensors".into() } else { names.join(", ") };
-        let message = format!("`{}` has no tensor `{}`, {wanted}", path.display(), param.name);
+        let message = format!("`{}` has no tensor `{}`, {wanted}", path.display(), tensor.name);
         return Err(Diagnostic::error(Code::RUN_INPUT_MISMATCH, message)
             .note(format!("the file has {names}"))
             .help("tensors are named after the kernel's input parameters"));
     };
-    if view.dtype() != file_dtype(param.dtype) || view.shape() != shape.as_slice() {
+    if view.dtype() != file_dtype(tensor.dtype) || view.shape() != tensor.shape {
         let found = match array_dtype(view.dtype()) {
             Some(dtype) => describe(dtype, view.shape()),
             None => describe(format!("{:?}", view.dtype()), view.shape()),
         };
         let message = format!(
             "tensor `{}` in `{}` is {found}, but the kernel takes {wanted}",
-            param.name,
+            tensor.name,
             path.display()
         );
         return Err(Diagnostic::error(Code::RUN_INPUT_MISMATCH, message)
             .help("choose the spec of that shape and type with `--spec`, or convert the file"));
     }
     // Any byte but 0 is true, as in NumPy; kernels count on 0 and 1.
-    let bytes: std::borrow::Cow<'_, [u8]> = match param.dtype {
+    let bytes: std::borrow::Cow<'_, [u8]> = match tensor.dtype {
         DType::Bool => view.data().iter().map(|&byte| u8::from(byte != 0)).collect(),
         _ => view.data().into(),
     };
-    Array::from_bytes(param.dtype, &shape, &bytes)
+    Array::from_bytes(tensor.dtype, &tensor.shape, &bytes)
         .map_err(|error| Diagnostic::error(Code::RUN_INPUT_MISMATCH, error.to_string()))
 }
 
@@ -98,7 +160,7 @@ fn unreadable(path: &Path, reason: &str) -> Diagnostics {
         .into()
 }
 
-fn file_dtype(dtype: DType) -> Dtype {
+pub(super) fn file_dtype(dtype: DType) -> Dtype {
     match dtype {
         DType::Bool => Dtype::BOOL,
         DType::I8 => Dtype::I8,
@@ -113,6 +175,6 @@ fn file_dtype(dtype: DType) -> Dtype {
     }
 }
 
-fn array_dtype(dtype: Dtype) -> Option<DType> {
+pub(super) fn array_dtype(dtype: Dtype) -> Option<DType> {
     DType::ALL.iter().copied().find(|&ours| file_dtype(ours) == dtype)
 }

@@ -1,7 +1,7 @@
 //! The table. Sources: JAX's `tpu_info` for sizes, peaks and matmul types; libtpu 0.0.51 by trial
 //! for the scoped VMEM limits and topology names; clocks are peak flops over flops per cycle.
 
-use super::{Chip, Target};
+use super::{Chip, SparseCores, Target};
 use crate::ir::DType::{self, BF16, F32, I8, U8};
 
 const KIB: u64 = 1024;
@@ -11,6 +11,17 @@ const MIB: u64 = 1024 * KIB;
 const MATMUL_FLOAT: &[(DType, DType)] = &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16)];
 const MATMUL_FLOAT_INT8: &[(DType, DType)] =
     &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16), (I8, I8), (I8, U8), (U8, I8), (U8, U8)];
+
+// Sizes of memory by trial with libtpu 0.0.51, which refuses SparseCore kernels on v4.
+const SPARSE_LARGE: SparseCores = SparseCores {
+    n_cores: 2,
+    n_subcores: 16,
+    lanes: 8,
+    tile_bytes: 512 * KIB,
+    shared_bytes: 8 * MIB,
+    vector_smem_words: 2046,
+    scalar_smem_words: 16327,
+};
 
 /// No chip: the interpreter and StableHLO.
 pub static GENERIC: Target = Target { name: "generic", topology: None, chip: None };
@@ -35,7 +46,11 @@ pub static V4: Target = Target {
         hbm_bytes_per_second: 615e9,
         bf16_vpu: false,
         matmul: MATMUL_FLOAT,
+        strided_roll: false,
+        sublane_gather: false,
+        stochastic_round: false,
         has_cycle_model: false,
+        sparse: None,
     }),
 };
 
@@ -59,7 +74,11 @@ pub static V5E: Target = Target {
         hbm_bytes_per_second: 820e9,
         bf16_vpu: false,
         matmul: MATMUL_FLOAT_INT8,
+        strided_roll: true,
+        sublane_gather: true,
+        stochastic_round: true,
         has_cycle_model: true,
+        sparse: None,
     }),
 };
 
@@ -83,7 +102,11 @@ pub static V5P: Target = Target {
         hbm_bytes_per_second: 1230e9,
         bf16_vpu: false,
         matmul: MATMUL_FLOAT_INT8,
+        strided_roll: true,
+        sublane_gather: true,
+        stochastic_round: true,
         has_cycle_model: true,
+        sparse: Some(SparseCores { n_cores: 4, ..SPARSE_LARGE }),
     }),
 };
 
@@ -107,7 +130,11 @@ pub static V6E: Target = Target {
         hbm_bytes_per_second: 1640e9,
         bf16_vpu: true,
         matmul: MATMUL_FLOAT_INT8,
+        strided_roll: true,
+        sublane_gather: true,
+        stochastic_round: true,
         has_cycle_model: true,
+        sparse: Some(SparseCores { tile_bytes: 256 * KIB, shared_bytes: 4 * MIB, ..SPARSE_LARGE }),
     }),
 };
 
@@ -131,6 +158,10 @@ pub static TPU7X: Target = Target {
         hbm_bytes_per_second: 3700e9,
         bf16_vpu: true,
         matmul: MATMUL_FLOAT,
+        strided_roll: true,
+        sublane_gather: true,
+        stochastic_round: true,
         has_cycle_model: true,
+        sparse: Some(SparseCores { lanes: 16, ..SPARSE_LARGE }),
     }),
 };

@@ -44,6 +44,11 @@ impl Target {
             .help(format!("targets are {}", names.join(", "))))
     }
 
+    /// Its SparseCores, if it has any that kernels can be compiled for.
+    pub fn sparse(&self) -> Option<SparseCores> {
+        self.chip.and_then(|chip| chip.sparse)
+    }
+
     /// Whether it is a TPU.
     pub fn is_tpu(&self) -> bool {
         self.chip.is_some()
@@ -89,8 +94,35 @@ pub struct Chip {
     pub bf16_vpu: bool,
     /// Element types the matrix unit multiplies, `(lhs, rhs)`.
     pub matmul: &'static [(DType, DType)],
+    /// Whether a roll along the lanes can shift each row further than the one before.
+    pub strided_roll: bool,
+    /// Whether elements can be taken along the sublanes; along the lanes they always can.
+    pub sublane_gather: bool,
+    /// Whether the vector unit rounds by chance.
+    pub stochastic_round: bool,
     /// Whether libtpu estimates cycles for it.
     pub has_cycle_model: bool,
+    /// Its SparseCores, if libtpu compiles for them.
+    pub sparse: Option<SparseCores>,
+}
+
+/// The SparseCores of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SparseCores {
+    /// How many there are.
+    pub n_cores: usize,
+    /// Vector subcores of each.
+    pub n_subcores: usize,
+    /// 32-bit elements of a vector register.
+    pub lanes: usize,
+    /// A subcore's own memory (TileSpmem) in bytes.
+    pub tile_bytes: u64,
+    /// The memory of a core (Spmem) in bytes, out of which all its TileSpmem is taken.
+    pub shared_bytes: u64,
+    /// Words of a vector subcore's SMEM that a kernel may use.
+    pub vector_smem_words: u64,
+    /// Words of the scalar subcore's SMEM that a kernel may use.
+    pub scalar_smem_words: u64,
 }
 
 impl Chip {

@@ -4,6 +4,7 @@
 use super::context::{self, At, Handle, Tracer};
 use super::convert::{IntoScalar, IntoTile, Operand};
 use super::handle::{Scalar, Tile};
+use crate::diag::Code;
 use crate::ir::ops::elementwise::elementwise_table;
 use crate::ir::ops::{Binary, Compare, Elementwise, Literal, ShapeOp, Unary};
 use crate::ir::{DType, Element, Float, Int, Num, Op, Shape, Value};
@@ -38,12 +39,14 @@ impl Tracer {
         {
             let dtype = literal.dtype();
             let folded = match (literal.as_f32(), literal.as_int()) {
-                (Some(x), _) => Literal::float(dtype, op.eval_float(x)),
-                (None, Some(x)) => Literal::int(dtype, op.eval_int(x)),
-                (None, None) => literal,
+                (Some(x), _) => Some(Literal::float(dtype, op.eval_float(x))),
+                (None, Some(x)) => Literal::folded_int(dtype, op.eval_int(x)),
+                (None, None) => None,
             };
-            let value = self.constant(folded, at);
-            return self.handle(value);
+            if let Some(folded) = folded {
+                let value = self.constant(folded, at);
+                return self.handle(value);
+            }
         }
         self.emit(Op::Elementwise(Elementwise::Unary(op)), &[x], at)
     }
@@ -56,10 +59,36 @@ impl Tracer {
         dtype: DType,
         at: At,
     ) -> Handle {
+        if matches!(op, Binary::Div | Binary::Rem) && self.is_integer_zero(rhs, dtype) {
+            self.error_with_help(
+                Code::TRACE_NUMBER,
+                format!("`{}` of `{dtype}` by 0", op.name()),
+                "integers have no quotient by 0: take the divisor's `max(1)`, or leave the op out \
+                 with `if comptime!(..)`",
+                at,
+            );
+            return Handle::POISON;
+        }
         if let Some(value) = self.fold_binary(op, [lhs, rhs], dtype, at) {
             return self.handle(value);
         }
         self.fitted(Op::Elementwise(Elementwise::Binary(op)), &[lhs, rhs], dtype, at)
+    }
+
+    /// Whether every element of an integer operand is known to be 0.
+    fn is_integer_zero(&self, operand: Operand, dtype: DType) -> bool {
+        let Operand::Handle(handle) = operand else {
+            return dtype.is_int() && matches!(operand, Operand::Int(0));
+        };
+        let Some(ty) = self.ty(handle).filter(|ty| ty.dtype().is_int()) else { return false };
+        let value = handle.value();
+        let scalar = match self.builder.kernel().defining_op(value) {
+            Some(op) if ty.is_tile() && matches!(op.op, Op::Shape(ShapeOp::Splat(_))) => {
+                op.operands.first().copied().unwrap_or(value)
+            }
+            _ => value,
+        };
+        self.known(scalar).and_then(Literal::as_int) == Some(0)
     }
 
     /// A comparison of two operands, brought to one shape.
@@ -186,7 +215,7 @@ impl Tracer {
             }
             let folded = match (x.as_f32(), y.as_f32()) {
                 (Some(x), Some(y)) => Literal::float(dtype, op.eval_float(x, y)),
-                _ => Literal::int(dtype, op.eval_int(x.as_int()?, y.as_int()?)),
+                _ => Literal::folded_int(dtype, op.eval_int(x.as_int()?, y.as_int()?))?,
             };
             return Some(self.constant(folded, at));
         }

@@ -30,7 +30,7 @@ enum Mode<'a> {
 }
 
 impl Leaves<'_> {
-    fn value(&mut self, handle: &mut Handle) {
+    pub(super) fn value(&mut self, handle: &mut Handle) {
         match &mut self.mode {
             Mode::Read(leaves) => leaves.push(Leaf::Value(*handle)),
             Mode::Write(handles) => {
@@ -41,7 +41,12 @@ impl Leaves<'_> {
         }
     }
 
-    fn host(&mut self, what: &'static str, value: impl Hash) {
+    /// Whether new handles are being written to the values.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.mode, Mode::Write(_))
+    }
+
+    pub(super) fn host(&mut self, what: &'static str, value: impl Hash) {
         if let Mode::Read(leaves) = &mut self.mode {
             let mut hasher = DefaultHasher::new();
             value.hash(&mut hasher);

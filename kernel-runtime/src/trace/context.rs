@@ -3,6 +3,7 @@
 //! A mistake never stops tracing. It becomes a diagnostic, and the value that it should have
 //! given becomes *poison*: ops on poison give poison and say nothing more.
 
+use super::replay::{Body, Log, Replay};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::builder::Builder;
 use crate::ir::ops::{ControlOp, Elementwise, Literal};
@@ -26,6 +27,11 @@ impl Handle {
     /// What an op gives that could not be made.
     pub(crate) const POISON: Handle = Handle { value: u32::MAX, session: 0 };
 
+    /// The value, in its own trace.
+    pub(crate) fn value(self) -> Value {
+        Value(self.value)
+    }
+
     pub(crate) fn is_poison(self) -> bool {
         self.value == u32::MAX
     }
@@ -42,6 +48,8 @@ pub(crate) enum RegionKind {
     ForBody,
     WhileCondition,
     WhileBody,
+    Pipeline,
+    Scope,
 }
 
 impl RegionKind {
@@ -55,6 +63,8 @@ impl RegionKind {
             RegionKind::ForBody => "the `for` body",
             RegionKind::WhileCondition => "the `while` condition",
             RegionKind::WhileBody => "the `while` body",
+            RegionKind::Pipeline => "the block indices of a pipeline",
+            RegionKind::Scope => "the `run_scoped`",
         }
     }
 }
@@ -64,6 +74,8 @@ struct Region {
     kind: RegionKind,
     parent: BlockId,
     at: Option<At>,
+    /// How many promises were known before it: those made in it end with it.
+    n_divisors: usize,
 }
 
 /// The state of one trace.
@@ -77,7 +89,15 @@ pub(crate) struct Tracer {
     /// What each block is, by its index.
     regions: Vec<Region>,
     /// Divisors that are promised or known of values no op of which shows them.
-    divisors: Vec<(Value, usize)>,
+    pub(super) divisors: Vec<(Value, usize)>,
+    /// What control flow became, and the pass that compares with it.
+    pub(super) log: Log,
+    pub(super) replay: Option<Replay>,
+    pub(super) body: Body,
+    /// Parts of memory that copies name, by the numbers that their handles carry.
+    pub(super) places: Vec<super::place::Place>,
+    /// Whether host code was told the shape of poison: what it makes of it is not its mistake.
+    guesses: bool,
     /// The file of the last location, which the next one nearly always shares.
     file: Option<(&'static str, Arc<str>)>,
 }
@@ -118,8 +138,13 @@ impl Session {
             diagnostics: Diagnostics::default(),
             session,
             value_blocks: Vec::new(),
-            regions: vec![Region { kind: RegionKind::Body, parent: body, at: None }],
+            regions: vec![Region { kind: RegionKind::Body, parent: body, at: None, n_divisors: 0 }],
             divisors: Vec::new(),
+            log: Log::default(),
+            replay: None,
+            body: Body::default(),
+            places: Vec::new(),
+            guesses: false,
             file: None,
         };
         let outer = CURRENT.with(|current| current.borrow_mut().replace(tracer));
@@ -147,8 +172,19 @@ impl Drop for Session {
 }
 
 impl Tracer {
-    /// Adds a diagnostic.
+    /// Adds a diagnostic, unless it follows from one that is there.
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        let of_sizes = [
+            Code::IR_SHAPE,
+            Code::IR_INDEX,
+            Code::TRACE_NUMBER,
+            Code::TRACE_GRID,
+            Code::TRACE_CARRIED_TYPE,
+        ];
+        // A pass looks for differences alone: what it meets has been told the first time.
+        if self.is_replaying() || self.guesses && of_sizes.contains(&diagnostic.code) {
+            return;
+        }
         if !self.diagnostics.0.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
@@ -201,9 +237,19 @@ impl Tracer {
         self.value_blocks.resize(self.builder.kernel().n_values(), block);
     }
 
+    /// Adds something to the arguments of the body, whatever region is open.
+    pub(crate) fn declare_late(&mut self, declare: impl FnOnce(&mut Tracer) -> Handle) -> Handle {
+        self.note_values();
+        let first = self.value_blocks.len();
+        let handle = declare(self);
+        let body = self.builder.kernel().body;
+        self.value_blocks[first..].fill(body);
+        handle
+    }
+
     /// The value of a handle if it may be used here; otherwise says why not.
     pub(crate) fn operand(&mut self, handle: Handle, at: At) -> Option<Value> {
-        self.operand_from(handle, self.builder.current_block(), at)
+        self.operand_from(handle, self.current_block(), at)
     }
 
     /// The value of a handle if it may be used at the end of `block`.
@@ -219,13 +265,14 @@ impl Tracer {
             self.foreign(at);
             return None;
         }
-        let value = Value(handle.value);
-        let home = self.value_blocks[handle.value as usize];
+        let value = handle.value();
+        let home = self.value_blocks[value.0 as usize];
         let mut block = block;
         while block != home {
             let region = self.regions[block.0 as usize];
             if region.kind == RegionKind::Body {
                 self.escape(value, home, at);
+                self.differ(at, None, Some(value));
                 return None;
             }
             block = region.parent;
@@ -263,6 +310,33 @@ impl Tracer {
         ));
     }
 
+    /// The block that a value was made in.
+    pub(super) fn home_of(&self, value: Value) -> BlockId {
+        self.value_blocks[value.0 as usize]
+    }
+
+    /// Whether a value was made in a block or in a region within.
+    pub(super) fn is_within(&self, value: Value, block: BlockId) -> bool {
+        let mut home = self.home_of(value);
+        while home != block {
+            let region = self.regions[home.0 as usize];
+            if region.kind == RegionKind::Body {
+                return false;
+            }
+            home = region.parent;
+        }
+        true
+    }
+
+    /// What a block is, for messages: "the `for` body at line 7".
+    pub(crate) fn describe_region(&self, block: BlockId) -> String {
+        let region = self.regions[block.0 as usize];
+        match region.at {
+            Some(at) => format!("{} at line {}", region.kind.describe(), at.line()),
+            None => region.kind.describe().to_owned(),
+        }
+    }
+
     /// Where the op that makes a value stands.
     pub(crate) fn span_of(&self, value: Value) -> Option<Span> {
         let kernel = self.builder.kernel();
@@ -289,6 +363,9 @@ impl Tracer {
         regions: &[BlockId],
         at: At,
     ) -> Option<SmallVec<[Value; 2]>> {
+        if self.is_replaying() {
+            return self.push_again(&op, operands, at);
+        }
         let loc = self.loc(at);
         let results = self.builder.push_with_regions(op, operands, regions, loc);
         self.note_values();
@@ -330,13 +407,16 @@ impl Tracer {
         self.note_values();
         let (block, args) = self.builder.open_block(args);
         self.note_values();
-        self.regions.push(Region { kind, parent, at: Some(at) });
+        let n_divisors = self.divisors.len();
+        self.regions.push(Region { kind, parent, at: Some(at), n_divisors });
         (block, args)
     }
 
     /// Closes the innermost region.
     pub(crate) fn close(&mut self, yields: &[Value], at: At) {
         self.note_values();
+        let region = self.regions[self.builder.current_block().0 as usize];
+        self.divisors.truncate(region.n_divisors);
         let loc = self.loc(at);
         self.builder.close_block(yields, loc);
     }
@@ -345,8 +425,9 @@ impl Tracer {
     pub(crate) fn inline(&mut self) {
         self.note_values();
         let block = self.builder.current_block();
+        let parent = self.regions[block.0 as usize].parent;
+        self.inline_log(block, parent);
         self.builder.inline_block();
-        let parent = self.builder.current_block();
         for home in self.value_blocks.iter_mut().filter(|home| **home == block) {
             *home = parent;
         }
@@ -354,6 +435,13 @@ impl Tracer {
 
     /// A scalar constant.
     pub(crate) fn constant(&mut self, literal: Literal, at: At) -> Value {
+        if self.is_replaying() {
+            let op = Op::Elementwise(Elementwise::Constant(literal));
+            if let Some(results) = self.push_again(&op, &[], at) {
+                return results[0];
+            }
+            // The pass has failed, and the kernel with it: any constant will do.
+        }
         let loc = self.loc(at);
         let value = self.builder.constant(literal, loc);
         self.note_values();
@@ -378,12 +466,12 @@ impl Tracer {
         }
     }
 
-    /// The extent of the grid axis whose index a value is.
-    pub(crate) fn grid_extent(&self, value: Value) -> Option<Extent> {
+    /// The grid axis whose index a value is, and its extent.
+    pub(crate) fn grid_extent(&self, value: Value) -> Option<(usize, Extent)> {
         let kernel = self.builder.kernel();
         match kernel.def(value) {
             ValueDef::Arg(block, idx) if block == kernel.body => {
-                kernel.grid.get(idx as usize).map(|axis| axis.extent)
+                kernel.grid.get(idx as usize).map(|axis| (idx as usize, axis.extent))
             }
             ValueDef::Arg(..) | ValueDef::Result(..) => None,
         }
@@ -433,13 +521,22 @@ impl Tracer {
         self.ty(handle).map(|ty| Shape::from_slice(ty.shape())).unwrap_or_default()
     }
 
+    /// As [`Tracer::shape`], for host code to compute with.
+    pub(crate) fn told_shape(&mut self, handle: Handle) -> Shape {
+        self.guesses |= handle.is_poison() && self.has_errors();
+        self.shape(handle)
+    }
+
     /// Whether a block holds ops that touch memory, branch or print.
     pub(crate) fn is_pure(&self, block: BlockId) -> bool {
         let kernel = self.builder.kernel();
         kernel.block(block).ops.iter().all(|&id| match &kernel.op(id).op {
-            Op::Elementwise(_) | Op::Shape(_) | Op::Reduce(_) | Op::Dot(_) => true,
-            Op::Control(op) => *op == ControlOp::Yield,
-            Op::Memory(_) | Op::Debug(_) => false,
+            Op::Elementwise(_) | Op::Shape(_) | Op::Convert(_) | Op::Reduce(_) | Op::Dot(_) => true,
+            Op::Control(op) => {
+                matches!(op, ControlOp::Yield | ControlOp::GridExtent { .. } | ControlOp::DeviceId)
+            }
+            Op::Sparse(op) => op.is_pure(),
+            Op::Memory(_) | Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => false,
         })
     }
 

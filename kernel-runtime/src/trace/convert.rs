@@ -155,7 +155,7 @@ impl Tracer {
             {
                 ShapeOp::Broadcast(Shape::from_slice(shape))
             }
-            Type::Tile { .. } | Type::Ref { .. } => return Some(value),
+            Type::Tile { .. } | Type::Ref { .. } | Type::Semaphore { .. } => return Some(value),
         };
         self.push(Op::Shape(op), &[value], at)
     }

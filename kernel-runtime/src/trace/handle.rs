@@ -3,7 +3,7 @@
 use super::context::{self, At, Handle};
 use super::convert::{IntoScalar, IntoTile, Operand};
 use crate::diag::Code;
-use crate::ir::ops::{Elementwise, Literal};
+use crate::ir::ops::{Binary, ControlOp, Elementwise, Literal};
 use crate::ir::{DType, Element, Extent, Int, Op, Shape};
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -70,7 +70,7 @@ handle!(Scalar);
 impl<T: Element> Tile<T> {
     /// The sizes, outermost first; empty for a tile that could not be made.
     pub fn shape(self) -> Shape {
-        context::with(|t| t.shape(self.handle)).unwrap_or_default()
+        context::with(|t| t.told_shape(self.handle)).unwrap_or_default()
     }
 
     /// The number of axes.
@@ -136,11 +136,17 @@ impl Scalar<i32> {
         Scalar::new(context::make(|t| {
             let Some(value) = t.operand(self.handle, at) else { return Handle::POISON };
             match t.grid_extent(value) {
-                Some(Extent::Static(n)) => {
+                Some((_, Extent::Static(n))) => {
                     let value = t.value(Operand::Int(n as i128 - less), DType::I32, at);
                     value.map_or(Handle::POISON, |value| t.handle(value))
                 }
-                Some(Extent::Dynamic { .. }) | None => {
+                Some((axis, Extent::Dynamic { .. })) => {
+                    let op = Op::Control(ControlOp::GridExtent { axis });
+                    let extent = t.emit(op, &[], at);
+                    let operands = [Operand::Handle(extent), Operand::Int(less)];
+                    if less == 0 { extent } else { t.binary(Binary::Sub, operands, DType::I32, at) }
+                }
+                None => {
                     t.error_with_help(
                         Code::TRACE_GRID,
                         "only a grid index has a last step and an extent",

@@ -110,6 +110,12 @@ axis_index! {
     Slice, |index| PartSpec::Slice(*index);
 }
 
+impl RefIndex for () {
+    fn parts(&self) -> Parts {
+        Parts { specs: smallvec![], every_axis: true }
+    }
+}
+
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {$(
         impl<$($name: AxisIndex),+> RefIndex for ($($name,)+) {
@@ -145,6 +151,24 @@ pub(crate) enum Part {
 }
 
 impl Taken {
+    /// The element whose number is a value; the axis is dropped.
+    pub(crate) fn index(value: Value) -> Taken {
+        let part = Part::Dynamic { start: value, size: 1, stride: 1, multiple_of: 1 };
+        Taken { part, keep: false }
+    }
+
+    /// What an access whose starts are all known takes.
+    pub(crate) fn of_access(access: &Access) -> impl Iterator<Item = Taken> + '_ {
+        access.dims.iter().map(|dim| {
+            let start = match dim.start {
+                Start::Static(start) => start,
+                Start::Dynamic { .. } => 0,
+            };
+            let part = Part::Static { start, size: dim.size, stride: dim.stride };
+            Taken { part, keep: dim.keep }
+        })
+    }
+
     pub(crate) fn size(&self) -> usize {
         match self.part {
             Part::Static { size, .. } | Part::Dynamic { size, .. } => size,
@@ -234,6 +258,22 @@ impl Tracer {
         let shown = self.divisor(value);
         let both = multiple_of / super::context::gcd(multiple_of, shown) * shown;
         Some(Part::Dynamic { start: value, size, stride, multiple_of: both })
+    }
+
+    /// As [`Tracer::access`], with starts that are known while tracing as numbers.
+    pub(crate) fn known_access(&self, taken: &[Taken]) -> (Access, SmallVec<[Value; 4]>) {
+        let taken: SmallVec<[Taken; 4]> =
+            taken.iter().map(|taken| self.known_part(*taken)).collect();
+        Tracer::access(&taken)
+    }
+
+    fn known_part(&self, taken: Taken) -> Taken {
+        let Part::Dynamic { start, size, stride, .. } = taken.part else { return taken };
+        let known = self.known(start).and_then(|literal| literal.as_int());
+        match known.and_then(|start| usize::try_from(start).ok()) {
+            Some(start) => Taken { part: Part::Static { start, size, stride }, ..taken },
+            None => taken,
+        }
     }
 
     /// The access of a resolved index, and its dynamic starts.

@@ -1,15 +1,22 @@
 //! What the macro's launcher calls: arguments, dimensions, grid, windows, then the body.
 
-use super::context::{At, Handle, RegionKind, Session, with};
+use super::buffers::{Buffers, Permits};
+use super::context::{At, Handle, RegionKind, Session, Tracer, make, with};
 use super::convert::IntoScalar;
 use super::handle::Scalar;
 use super::kernel_fn::{ArgSpec, ParamSpec};
-use super::refs::{In, InOut, Out, Smem, Vmem};
+use super::mesh::MeshAxis;
+use super::refs::{Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, Spmem, Vmem};
+use super::replay::Pass;
+use super::semaphore::{DmaSemaphore, Semaphore};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
+use crate::ir;
+use crate::ir::ops::ControlOp;
 use crate::ir::ty::Sizes;
 use crate::ir::{
-    BlockDim, BlockId, Buffering, DType, Element, Extent, GridAxis, Kernel, MemorySpace, Param,
-    ParamAxis, ParamKind, Scratch, Semantics, Shape, Streams, Type, Window,
+    BlockDim, BlockId, Buffering, Core, DType, Element, Extent, GridAxis, Kernel, MemorySpace, Op,
+    Param, ParamAxis, ParamKind, Scratch, Semantics, SemaphoreArray, SemaphoreKind, Shape,
+    SideEffects, StatedCost, Streams, Type, Window,
 };
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
@@ -39,6 +46,8 @@ struct Axis {
     name: &'static str,
     semantics: Semantics,
     extent: Option<(usize, String)>,
+    /// The number of the leading argument that gives the extent when the kernel is called.
+    operand: Option<usize>,
 }
 
 /// How a block covers one axis of its array.
@@ -51,11 +60,27 @@ pub enum Cover {
     Blocked(usize),
     /// One index, without the axis.
     Squeezed,
+    /// A window of this size, placed by elements.
+    Element(usize),
+}
+
+/// How a parameter's block is fetched, and where its array lies.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Fetch {
+    /// The number of buffers.
+    pub buffering: Option<usize>,
+    /// An axis of the array, and the number of parts along it.
+    pub streams: Option<(usize, usize)>,
+    /// The memory of the array.
+    pub pinned: Option<MemorySpace>,
 }
 
 /// A reference that can be a parameter.
 #[doc(hidden)]
 pub trait ParamRef {
+    /// Its elements.
+    type Elem: Element;
     /// What the kernel does with the parameter.
     const KIND: ParamKind;
     /// Its element type.
@@ -67,18 +92,59 @@ pub trait ParamRef {
 /// A reference that can be scratch.
 #[doc(hidden)]
 pub trait ScratchRef {
-    /// Where it lives.
-    const SPACE: MemorySpace;
+    /// What it names.
+    const KIND: ScratchKind;
+    /// The reference of the handles of its memory and of its semaphores.
+    fn of(memory: Handle, semaphores: Handle) -> Self;
+}
+
+/// A reference that can be a prefetched table.
+#[doc(hidden)]
+pub trait TableRef {
+    /// What the kernel does with the parameter.
+    const KIND: ParamKind = ParamKind::Prefetch;
     /// Its element type.
     const DTYPE: DType;
     /// The reference of a handle.
     fn of(handle: Handle) -> Self;
 }
 
-macro_rules! roles {
-    ($($trait:ident $name:ident $constant:ident $ty:ident $value:ident,)*) => {$(
-        impl<T: Element> $trait for $name<T> {
-            const $constant: $ty = $ty::$value;
+impl<T: Element> TableRef for Smem<T> {
+    const DTYPE: DType = T::DTYPE;
+
+    fn of(handle: Handle) -> Smem<T> {
+        Smem::new(handle)
+    }
+}
+
+/// The number of steps along a grid axis, for the ops that follow.
+#[doc(hidden)]
+#[track_caller]
+pub fn grid_extent(axis: usize) -> Scalar<i32> {
+    let at = Location::caller();
+    let op = Op::Control(ControlOp::GridExtent { axis });
+    Scalar::new(make(|t| t.emit(op, &[], at)))
+}
+
+/// What scratch is made of.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum ScratchKind {
+    /// Memory.
+    Memory(DType, MemorySpace),
+    /// So many buffers, with a semaphore for each.
+    Ring(DType, usize),
+    /// So many semaphores for copies.
+    Permits(usize),
+    /// Semaphores.
+    Semaphores(SemaphoreKind),
+}
+
+macro_rules! params {
+    ($($name:ident $kind:ident,)*) => {$(
+        impl<T: Element> ParamRef for $name<T> {
+            type Elem = T;
+            const KIND: ParamKind = ParamKind::$kind;
             const DTYPE: DType = T::DTYPE;
 
             fn of(handle: Handle) -> $name<T> {
@@ -87,12 +153,35 @@ macro_rules! roles {
         }
     )*};
 }
-roles! {
-    ParamRef In KIND ParamKind In,
-    ParamRef Out KIND ParamKind Out,
-    ParamRef InOut KIND ParamKind InOut,
-    ScratchRef Vmem SPACE MemorySpace Vmem,
-    ScratchRef Smem SPACE MemorySpace Smem,
+params! {
+    In In,
+    Out Out,
+    InOut InOut,
+    Hbm In,
+    HbmOut Out,
+    HbmInOut InOut,
+}
+
+macro_rules! scratch {
+    ($([$($generics:tt)*] $name:ty = $kind:expr, |$memory:pat_param, $semaphores:pat_param| $new:expr;)*) => {$(
+        impl<$($generics)*> ScratchRef for $name {
+            const KIND: ScratchKind = $kind;
+
+            fn of($memory: Handle, $semaphores: Handle) -> $name {
+                $new
+            }
+        }
+    )*};
+}
+scratch! {
+    [T: Element] Vmem<T> = ScratchKind::Memory(T::DTYPE, MemorySpace::Vmem), |x, _| Vmem::new(x);
+    [T: Element] Smem<T> = ScratchKind::Memory(T::DTYPE, MemorySpace::Smem), |x, _| Smem::new(x);
+    [T: Element] Spmem<T> = ScratchKind::Memory(T::DTYPE, MemorySpace::Spmem), |x, _| Spmem::new(x);
+    [T: Element, const N: usize] Buffers<T, N> = ScratchKind::Ring(T::DTYPE, N),
+        |x, done| Buffers::new(x, done);
+    [const N: usize] Permits<N> = ScratchKind::Permits(N), |_, done| Permits::new(done);
+    [] Semaphore = ScratchKind::Semaphores(SemaphoreKind::Regular), |_, x| Semaphore::new(x);
+    [] DmaSemaphore = ScratchKind::Semaphores(SemaphoreKind::Dma), |_, x| DmaSemaphore::new(x);
 }
 
 impl Launch {
@@ -103,6 +192,7 @@ impl Launch {
     #[track_caller]
     pub fn begin(
         name: &str,
+        extents: &[&str],
         params: &'static [ParamSpec],
         args: &[ArgSpec],
     ) -> Result<Launch, Diagnostics> {
@@ -115,20 +205,29 @@ impl Launch {
             diagnostics: Diagnostics::default(),
             at: Location::caller(),
         };
+        with(|t| {
+            let loc = t.loc(launch.at);
+            t.builder.kernel_mut().loc = loc;
+        });
         let inputs: Vec<&ParamSpec> = params.iter().filter(|p| p.kind.is_input()).collect();
-        if inputs.len() != args.len() {
-            let names: Vec<String> = inputs.iter().map(|p| format!("`{}`", p.name)).collect();
+        if extents.len() + inputs.len() != args.len() {
+            let names = extents.iter().copied().chain(inputs.iter().map(|param| param.name));
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             launch.error(
                 Code::TRACE_ARGUMENT,
                 format!(
                     "kernel `{name}` takes {} arrays ({}), but {} were given",
-                    inputs.len(),
+                    names.len(),
                     names.join(", "),
                     args.len()
                 ),
             );
         } else {
-            for (param, arg) in inputs.into_iter().zip(args) {
+            let (scalars, arrays) = args.split_at(extents.len());
+            for (name, arg) in extents.iter().zip(scalars) {
+                launch.extent_argument(name, arg);
+            }
+            for (param, arg) in inputs.into_iter().zip(arrays) {
                 launch.argument(param, arg);
             }
         }
@@ -146,6 +245,22 @@ impl Launch {
 
     fn ready(self) -> Result<Launch, Diagnostics> {
         if self.diagnostics.has_errors() { Err(self.diagnostics) } else { Ok(self) }
+    }
+
+    fn extent_argument(&mut self, name: &str, arg: &ArgSpec) {
+        if arg.dtype != DType::I32 || !arg.shape.is_empty() {
+            let message = format!(
+                "`{name}` is the extent of a grid axis, an i32 scalar, but {}{} was given",
+                arg.dtype,
+                Sizes(&arg.shape)
+            );
+            let span = Span::from_location(self.at);
+            self.diagnostics.push(
+                Diagnostic::error(Code::TRACE_ARGUMENT, message)
+                    .at(span, "in this kernel")
+                    .help("give it a scalar: `Array::scalar(5_i32)`"),
+            );
+        }
     }
 
     fn argument(&mut self, param: &ParamSpec, arg: &ArgSpec) {
@@ -215,15 +330,48 @@ impl Launch {
         size
     }
 
+    /// Declares an axis of the mesh of devices, inside those before it.
+    #[track_caller]
+    pub fn mesh_axis(&mut self, name: &str, size: usize) -> MeshAxis {
+        if size == 0 {
+            let message = format!("mesh axis `{name}` has no devices");
+            self.error_at(Code::TRACE_GRID, message, Location::caller());
+        }
+        let axis = with(|t| {
+            let mesh = &mut t.builder.kernel_mut().mesh;
+            mesh.push(ir::MeshAxis { name: name.to_owned(), size });
+            mesh.len() - 1
+        });
+        MeshAxis::new(axis.unwrap_or_default())
+    }
+
     /// Declares a grid axis.
     pub fn axis(&mut self, name: &'static str, semantics: Semantics) {
-        self.axes.push(Axis { name, semantics, extent: None });
+        self.axes.push(Axis { name, semantics, extent: None, operand: None });
+    }
+
+    /// Says what runs the kernel. The grid of a SparseCore kernel is its cores, then their subcores.
+    pub fn core(&mut self, core: Core) {
+        with(|t| t.builder.kernel_mut().core = core);
+        if core.is_sparse() {
+            let kinds = [Semantics::CoreParallel, Semantics::SubcoreParallel];
+            for (axis, kind) in self.axes.iter_mut().zip(kinds) {
+                axis.semantics = kind;
+            }
+        }
     }
 
     /// Gives a grid axis its extent.
     #[track_caller]
     pub fn extent(&mut self, axis: usize, extent: usize) {
         self.set_extent(axis, extent, "the `grid(..)` clause".to_owned(), Location::caller());
+    }
+
+    /// Says that the call gives a grid axis its extent, as leading argument number `operand`.
+    pub fn dynamic_extent(&mut self, axis: usize, operand: usize) {
+        if let Some(entry) = self.axes.get_mut(axis) {
+            entry.operand = Some(operand);
+        }
     }
 
     fn set_extent(&mut self, axis: usize, extent: usize, origin: String, at: At) {
@@ -251,16 +399,20 @@ impl Launch {
         let at = Location::caller();
         let spec = &self.params[param];
         let mut block = Vec::with_capacity(covers.len());
+        // A window placed by elements is so along all of its axes.
+        let by_elements = covers.iter().any(|cover| matches!(cover, Cover::Element(_)));
         for (&cover, &dim) in covers.iter().zip(spec.dims) {
             block.push(match cover {
+                Cover::Whole if by_elements => BlockDim::Element(self.dim(dim)),
                 Cover::Whole => BlockDim::Blocked(self.dim(dim)),
                 Cover::Squeezed => BlockDim::Squeezed,
-                Cover::Blocked(0) => {
+                Cover::Blocked(0) | Cover::Element(0) => {
                     let message = format!("the block of `{}` has size 0 along `{dim}`", spec.name);
                     self.error_at(Code::TRACE_GRID, message, at);
                     BlockDim::Blocked(1)
                 }
                 Cover::Blocked(size) => BlockDim::Blocked(size),
+                Cover::Element(size) => BlockDim::Element(size),
             });
         }
         self.blocks[param] = block;
@@ -290,7 +442,10 @@ impl Launch {
                     let extent = axis.extent.as_ref().map_or(1, |(extent, _)| *extent);
                     let value = t.builder.grid_axis(GridAxis {
                         name: axis.name.to_owned(),
-                        extent: Extent::Static(extent),
+                        extent: match axis.operand {
+                            Some(operand) => Extent::Dynamic { operand },
+                            None => Extent::Static(extent),
+                        },
                         semantics: axis.semantics,
                     });
                     t.handle(value)
@@ -301,17 +456,51 @@ impl Launch {
         Ok((launch, indices))
     }
 
-    /// Opens the index map of a window; gives the grid indices in it.
+    fn tables(&self) -> impl Iterator<Item = &ParamSpec> {
+        self.params.iter().filter(|spec| spec.kind == ParamKind::Prefetch)
+    }
+
+    /// Opens the index map of a window; gives the grid indices and the tables in it.
     #[track_caller]
-    pub fn open_window<const N: usize>(&self) -> [Scalar<i32>; N] {
+    pub fn open_window<const N: usize>(&self) -> ([Scalar<i32>; N], Vec<Handle>) {
         let at = Location::caller();
-        let types = [const { Type::Scalar(DType::I32) }; N];
+        let mut types = vec![Type::Scalar(DType::I32); N];
+        types.extend(self.tables().map(|spec| Type::Ref {
+            dtype: spec.dtype,
+            shape: spec.dims.iter().map(|dim| self.dim(dim)).collect(),
+            space: MemorySpace::Smem,
+        }));
         let args = with(|t| {
             let (_, args) = t.open(RegionKind::IndexMap, &types, at);
             args.into_iter().map(|arg| t.handle(arg)).collect::<Vec<_>>()
         });
-        let mut args = args.unwrap_or_default().into_iter();
-        std::array::from_fn(|_| Scalar::new(args.next().unwrap_or(Handle::POISON)))
+        let mut args = args.unwrap_or_default();
+        args.resize(types.len(), Handle::POISON);
+        let tables = args.split_off(N);
+        let mut args = args.into_iter();
+        (std::array::from_fn(|_| Scalar::new(args.next().unwrap_or(Handle::POISON))), tables)
+    }
+
+    /// Declares a prefetched table.
+    #[track_caller]
+    pub fn table<R: TableRef>(&self, idx: usize) -> R {
+        let at = Location::caller();
+        let spec = &self.params[idx];
+        let handle = with(|t| {
+            let loc = t.loc(at);
+            let value = t.builder.param(Param {
+                name: spec.name.to_owned(),
+                kind: spec.kind,
+                dtype: spec.dtype,
+                axes: self.array_axes(spec),
+                space: MemorySpace::Smem,
+                window: None,
+                pinned: None,
+                loc,
+            });
+            t.handle(value)
+        });
+        R::of(handle.unwrap_or(Handle::POISON))
     }
 
     /// An entry of an index map.
@@ -324,16 +513,33 @@ impl Launch {
             .unwrap_or(Handle::POISON)
     }
 
+    /// Declares a parameter that stays in HBM, where copies reach it.
+    #[track_caller]
+    pub fn far<R: ParamRef>(&self, idx: usize) -> R {
+        let at = Location::caller();
+        let spec = &self.params[idx];
+        let handle = with(|t| {
+            let loc = t.loc(at);
+            let value = t.builder.param(Param {
+                name: spec.name.to_owned(),
+                kind: spec.kind,
+                dtype: spec.dtype,
+                axes: self.array_axes(spec),
+                space: MemorySpace::Hbm,
+                window: None,
+                pinned: None,
+                loc,
+            });
+            t.handle(value)
+        });
+        R::of(handle.unwrap_or(Handle::POISON))
+    }
+
     /// Closes the index map and declares the parameter.
     #[track_caller]
-    pub fn param<R: ParamRef>(
-        &self,
-        idx: usize,
-        indices: &[Handle],
-        buffering: Option<usize>,
-        streams: Option<(usize, usize)>,
-    ) -> R {
+    pub fn param<R: ParamRef>(&self, idx: usize, indices: &[Handle], fetch: Fetch) -> R {
         let at = Location::caller();
+        let Fetch { buffering, streams, pinned } = fetch;
         let spec = &self.params[idx];
         let handle = with(|t| {
             let values: Vec<_> = indices.iter().filter_map(|&index| t.operand(index, at)).collect();
@@ -360,6 +566,7 @@ impl Launch {
                     },
                     streams: streams.map(|(axis, n)| Streams { axis, n }),
                 }),
+                pinned,
                 loc,
             });
             t.handle(value)
@@ -374,26 +581,28 @@ impl Launch {
 
     /// Declares scratch.
     #[track_caller]
-    pub fn scratch<R: ScratchRef>(&self, name: &str, shape: impl AsRef<[usize]>) -> R {
+    pub fn scratch<R: ScratchRef>(&self, name: &str, shape: &(impl AsRef<[usize]> + ?Sized)) -> R {
         let at = Location::caller();
         let shape = shape.as_ref();
-        let handle = with(|t| {
-            if shape.contains(&0) || shape.is_empty() {
-                let message =
-                    format!("the scratch `{name}` has shape {}, which is empty", Sizes(shape));
-                t.error(Code::TRACE_GRID, message, at);
+        let [mut memory, mut semaphores] = [Handle::POISON; 2];
+        with(|t| match R::KIND {
+            ScratchKind::Memory(dtype, space) => {
+                memory = t.add_scratch(name, (dtype, space), shape, at);
             }
-            let loc = t.loc(at);
-            let value = t.builder.scratch(Scratch {
-                name: name.to_owned(),
-                dtype: R::DTYPE,
-                shape: Shape::from_slice(shape),
-                space: R::SPACE,
-                loc,
-            });
-            t.handle(value)
+            ScratchKind::Ring(dtype, n) => {
+                let sizes: Shape = std::iter::once(n).chain(shape.iter().copied()).collect();
+                memory = t.add_scratch(name, (dtype, MemorySpace::Vmem), &sizes, at);
+                let done = format!("{name}_done");
+                semaphores = t.add_semaphores(&done, SemaphoreKind::Dma, &[n], at);
+            }
+            ScratchKind::Permits(n) => {
+                semaphores = t.add_semaphores(name, SemaphoreKind::Dma, &[n], at);
+            }
+            ScratchKind::Semaphores(kind) => {
+                semaphores = t.add_semaphores(name, kind, shape, at);
+            }
         });
-        R::of(handle.unwrap_or(Handle::POISON))
+        R::of(memory, semaphores)
     }
 
     /// Sets the scoped VMEM limit.
@@ -401,23 +610,90 @@ impl Launch {
         with(|t| t.builder.kernel_mut().compile.vmem_limit_bytes = Some(bytes));
     }
 
-    /// Traces the body; gives the kernel.
+    /// Says what a call does beside giving its outputs.
+    pub fn side_effects(&self, effects: SideEffects) {
+        with(|t| t.builder.kernel_mut().compile.side_effects = effects);
+    }
+
+    /// Says what a call costs: flops, transcendentals, bytes.
+    pub fn cost(&self, [flops, transcendentals, bytes_accessed]: [Option<u64>; 3]) {
+        let cost = StatedCost { flops, transcendentals, bytes_accessed };
+        with(|t| t.builder.kernel_mut().compile.cost = cost);
+    }
+
+    /// Traces the body; gives the kernel. The body runs several times, to find state of the host
+    /// that changes unseen: see [`super::replay`].
     ///
     /// # Errors
     /// Everything that went wrong while tracing.
-    pub fn run(self, body: impl FnOnce()) -> Result<Kernel, Diagnostics> {
+    pub fn run(self, body: impl Fn()) -> Result<Kernel, Diagnostics> {
+        with(|t| t.begin_body(self.at));
         // After a mistake shapes are unknown, and host code of the user that computes with them
         // may panic. The mistake is then the thing to report, not the panic.
-        match catch_unwind(AssertUnwindSafe(body)) {
-            Ok(()) => self.session.finish(),
-            Err(panic) if with(|t| t.has_errors()) == Some(true) => {
-                drop(panic);
-                self.session.finish()
-            }
-            Err(panic) => {
+        match catch_unwind(AssertUnwindSafe(&body)) {
+            Err(panic) if with(|t| t.has_errors()) != Some(true) => {
                 drop(self.session);
                 resume_unwind(panic)
             }
+            Ok(()) | Err(_) => {}
         }
+        if with(|t| t.has_errors()) == Some(false) {
+            self.check_again(&body);
+        }
+        self.session.finish()
+    }
+
+    /// Runs a body that was traced without a mistake again, and reports the first pass that differs.
+    fn check_again(&self, body: &impl Fn()) {
+        let differs = |pass: Pass| {
+            with(|t| t.begin_pass(pass));
+            let panicked = catch_unwind(AssertUnwindSafe(body)).is_err();
+            with(|t| {
+                if panicked {
+                    t.differ(self.at, None, None);
+                }
+                t.end_pass()
+            })
+            .flatten()
+        };
+        let passes = with(|t| t.end_body()).unwrap_or_default();
+        if let Some(difference) = passes.into_iter().find_map(differs) {
+            // If it differs each time, no path through it is to blame.
+            let difference = differs(Pass::Same).unwrap_or(difference);
+            with(|t| t.report(difference));
+        }
+    }
+}
+
+impl Tracer {
+    /// Adds scratch.
+    pub(super) fn add_scratch(
+        &mut self,
+        name: &str,
+        (dtype, space): (DType, MemorySpace),
+        shape: &[usize],
+        at: At,
+    ) -> Handle {
+        if shape.contains(&0) || shape.is_empty() {
+            let message =
+                format!("the scratch `{name}` has shape {}, which is empty", Sizes(shape));
+            self.error(Code::TRACE_GRID, message, at);
+        }
+        let (name, shape, loc) = (name.to_owned(), Shape::from_slice(shape), self.loc(at));
+        let value = self.builder.scratch(Scratch { name, dtype, shape, space, loc });
+        self.handle(value)
+    }
+
+    /// Adds semaphores.
+    pub(super) fn add_semaphores(
+        &mut self,
+        name: &str,
+        kind: SemaphoreKind,
+        shape: &[usize],
+        at: At,
+    ) -> Handle {
+        let (name, shape, loc) = (name.to_owned(), Shape::from_slice(shape), self.loc(at));
+        let value = self.builder.semaphores(SemaphoreArray { name, kind, shape, loc });
+        self.handle(value)
     }
 }

@@ -3,10 +3,11 @@
 //! Reads are `std::ops::Index`, so they work in any function; a store `x[i] = v` is rewritten by
 //! the macro to the hooks at the end of this file.
 
-use super::context::{self, At, Handle};
+use super::context::{self, At, Handle, Tracer};
 use super::convert::{IntoScalar, IntoTile, Operand};
 use super::handle::{Scalar, Tile};
-use super::index::RefIndex;
+use super::index::{Parts, RefIndex, Taken, ds};
+use super::place::{Far, ReadOnly, View};
 use crate::ir::ops::{Binary, MemoryOp};
 use crate::ir::{DType, Element, Int, Num, Op, Shape, Value};
 use smallvec::SmallVec;
@@ -48,6 +49,10 @@ macro_rules! reference {
                 $name { handle, element: PhantomData }
             }
 
+            pub(super) fn handle(self) -> Handle {
+                self.handle
+            }
+
             /// The sizes of what the kernel sees of it, outermost first.
             pub fn shape(self) -> Shape {
                 context::with(|t| t.shape(self.handle)).unwrap_or_default()
@@ -59,7 +64,12 @@ macro_rules! reference {
             where
                 Self: Writable,
             {
-                store(self.handle, &index, value.operand(), None, T::DTYPE, Location::caller());
+                let at = Location::caller();
+                store(self.memory(), &index, value.operand(), None, T::DTYPE, at);
+            }
+
+            pub(super) fn memory(self) -> Memory {
+                Memory { reference: self.handle, slot: None }
             }
         }
 
@@ -68,7 +78,7 @@ macro_rules! reference {
 
             #[track_caller]
             fn index(&self, index: I) -> &$element<T> {
-                let handle = load(self.handle, &index, None, Location::caller());
+                let handle = load(self.memory(), &index, None, Location::caller());
                 // `Index` must give a place. A handle is 8 bytes and lives on: the price of
                 // reads that need no macro.
                 Box::leak(Box::new($element::new(handle)))
@@ -93,10 +103,7 @@ macro_rules! reference {
                 Self: Writable,
             {
                 let at = Location::caller();
-                let old = Operand::Handle(load(self.handle, &index, None, at));
-                let operands = [old, value.operand()];
-                let new = context::make(|t| t.binary(Binary::$op, operands, T::DTYPE, at));
-                store(self.handle, &index, Operand::Handle(new), None, T::DTYPE, at);
+                update(self.memory(), &index, value.operand(), Binary::$op, T::DTYPE, at);
             }
         )*}
     };
@@ -129,6 +136,77 @@ impl<T> Writable for InOut<T> {}
 impl<T> Writable for Vmem<T> {}
 impl<T> Writable for Smem<T> {}
 
+macro_rules! far {
+    ($($(#[$doc:meta])* $name:ident $kind:ident;)*) => {$(
+        $(#[$doc])*
+        pub struct $name<T> {
+            handle: Handle,
+            element: PhantomData<fn() -> T>,
+        }
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> $name<T> {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> std::fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+
+        impl<T: Element> $name<T> {
+            pub(crate) fn new(handle: Handle) -> $name<T> {
+                $name { handle, element: PhantomData }
+            }
+
+            pub(super) fn handle(self) -> Handle {
+                self.handle
+            }
+
+            /// The sizes of the array, outermost first.
+            pub fn shape(self) -> Shape {
+                context::with(|t| t.shape(self.handle)).unwrap_or_default()
+            }
+
+            /// `n` rows from `start`, with all that the other axes have, for a copy.
+            #[track_caller]
+            pub fn rows(self, start: impl IntoScalar<i32>, n: usize) -> View<T, $kind> {
+                View::new(self.handle, &ds(start, n), Location::caller())
+            }
+
+            /// The whole array, for a copy.
+            #[track_caller]
+            pub fn whole(self) -> View<T, $kind> {
+                View::new(self.handle, &(..), Location::caller())
+            }
+        }
+
+        impl<T: Element, I: RefIndex> std::ops::Index<I> for $name<T> {
+            type Output = View<T, $kind>;
+
+            #[track_caller]
+            fn index(&self, index: I) -> &View<T, $kind> {
+                // As for other references: `Index` must give a place.
+                Box::leak(Box::new(View::new(self.handle, &index, Location::caller())))
+            }
+        }
+    )*};
+}
+far! {
+    /// An input in HBM, of which copies take parts: `copy_into(x.rows(8 * i, 8), slot)`.
+    Hbm ReadOnly;
+    /// An output in HBM, into which copies put parts. Its contents are undefined before.
+    HbmOut Far;
+    /// An array in HBM that copies read and update in place.
+    HbmInOut Far;
+    /// Scratch that the subcores of a SparseCore share. Copies alone reach it.
+    Spmem Far;
+}
+
 macro_rules! masked {
     ($($name:ident)*) => {$(
         impl<T: Element> $name<T> {
@@ -136,7 +214,7 @@ macro_rules! masked {
             /// touched.
             #[track_caller]
             pub fn load_masked(self, index: impl RefIndex, mask: Tile<bool>) -> Tile<T> {
-                Tile::new(load(self.handle, &index, Some(mask), Location::caller()))
+                Tile::new(load(self.memory(), &index, Some(mask), Location::caller()))
             }
 
             /// Writes a part. Where the mask is false, memory stays as it is.
@@ -150,20 +228,49 @@ macro_rules! masked {
                 Self: Writable,
             {
                 let at = Location::caller();
-                store(self.handle, &index, value.operand(), Some(mask), T::DTYPE, at);
+                store(self.memory(), &index, value.operand(), Some(mask), T::DTYPE, at);
             }
         }
     )*};
 }
 masked!(In Out InOut Vmem);
 
-fn load(reference: Handle, index: &dyn RefIndex, mask: Option<Tile<bool>>, at: At) -> Handle {
+/// Memory that is loaded and stored: a reference, or one of the buffers that it names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub(super) reference: Handle,
+    /// The index along the first axis.
+    pub(super) slot: Option<Handle>,
+}
+
+impl Memory {
+    /// What an index takes of it.
+    pub(super) fn taken(
+        self,
+        t: &mut Tracer,
+        parts: &Parts,
+        at: At,
+    ) -> Option<SmallVec<[Taken; 4]>> {
+        let slot = match self.slot {
+            Some(slot) => Some(Taken::index(t.operand(slot, at)?)),
+            None => None,
+        };
+        t.place(self.reference, slot.as_slice(), parts, at).map(|place| place.taken)
+    }
+}
+
+/// Adds a load.
+pub(super) fn load(
+    memory: Memory,
+    index: &dyn RefIndex,
+    mask: Option<Tile<bool>>,
+    at: At,
+) -> Handle {
     let parts = index.parts();
     context::make(|t| {
-        let Some(memory) = t.operand(reference, at) else { return Handle::POISON };
-        let shape = t.shape(reference);
-        let Some(taken) = t.resolve(&parts, &shape, at) else { return Handle::POISON };
-        let (access, starts) = context::Tracer::access(&taken);
+        let Some(taken) = memory.taken(t, &parts, at) else { return Handle::POISON };
+        let Some(memory) = t.operand(memory.reference, at) else { return Handle::POISON };
+        let (access, starts) = t.known_access(&taken);
         let mut operands: SmallVec<[Value; 4]> = SmallVec::from_slice(&[memory]);
         operands.extend(starts);
         if let Some(mask) = mask {
@@ -179,8 +286,23 @@ fn load(reference: Handle, index: &dyn RefIndex, mask: Option<Tile<bool>>, at: A
     })
 }
 
-fn store(
-    reference: Handle,
+/// Adds an op on what a place holds, and stores its result there.
+pub(super) fn update(
+    memory: Memory,
+    index: &dyn RefIndex,
+    value: Operand,
+    op: Binary,
+    dtype: DType,
+    at: At,
+) {
+    let old = Operand::Handle(load(memory, index, None, at));
+    let new = context::make(|t| t.binary(op, [old, value], dtype, at));
+    store(memory, index, Operand::Handle(new), None, dtype, at);
+}
+
+/// Adds a store.
+pub(super) fn store(
+    memory: Memory,
     index: &dyn RefIndex,
     value: Operand,
     mask: Option<Tile<bool>>,
@@ -189,11 +311,10 @@ fn store(
 ) {
     let parts = index.parts();
     context::with(|t| {
-        let memory = t.operand(reference, at)?;
-        let shape = t.shape(reference);
-        let taken = t.resolve(&parts, &shape, at)?;
+        let taken = memory.taken(t, &parts, at)?;
+        let memory = t.operand(memory.reference, at)?;
         let value = t.value(value, dtype, at)?;
-        let (access, starts) = context::Tracer::access(&taken);
+        let (access, starts) = t.known_access(&taken);
         let place = access.tile_shape();
         // A store of a scalar with every axis dropped is one of SMEM.
         let value = if place.is_empty() { value } else { t.fit(value, &place, at)? };

@@ -1,12 +1,12 @@
 //! Ops that rearrange, reduce and multiply tiles.
 
-use super::context::{self, At, Handle};
+use super::context::{self, At, Handle, Tracer};
 use super::convert::{IntoScalar, Operand};
 use super::handle::{Scalar, Tile};
 use super::index::{Part, RefIndex};
-use crate::diag::Code;
-use crate::ir::ops::{DotOp, ReduceKind, ReduceOp, ShapeOp};
-use crate::ir::{DType, Element, Num, Op, Shape};
+use crate::diag::{Code, Diagnostic, Span};
+use crate::ir::ops::{DotOp, ReduceKind, ReduceOp, RollStride, ShapeOp};
+use crate::ir::{DType, Element, Num, Op, Shape, Type, Value};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -45,7 +45,7 @@ pub fn dot_with<T: Num>(a: Tile<T>, b: Tile<T>, op: DotOp) -> Tile<T::Acc> {
     emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
 }
 
-fn emit<T>(op: Op, operands: &[Handle], at: At) -> Tile<T> {
+pub(super) fn emit<T>(op: Op, operands: &[Handle], at: At) -> Tile<T> {
     Tile::new(context::make(|t| t.emit(op, operands, at)))
 }
 
@@ -53,7 +53,7 @@ impl<T: Element> Tile<T> {
     /// The matrix transposed: its last two axes change places.
     #[track_caller]
     pub fn transpose(self) -> Tile<T> {
-        let rank = self.rank();
+        let rank = context::with(|t| t.shape(self.handle).len()).unwrap_or_default();
         let mut order: SmallVec<[usize; 4]> = (0..rank).collect();
         if rank >= 2 {
             order.swap(rank - 1, rank - 2);
@@ -83,28 +83,76 @@ impl<T: Element> Tile<T> {
     #[track_caller]
     pub fn broadcast_to(self, shape: impl AsRef<[usize]>) -> Tile<T> {
         let shape = Shape::from_slice(shape.as_ref());
-        if self.shape() == shape {
+        if context::with(|t| t.shape(self.handle) == shape) == Some(true) {
             return self;
         }
         emit(Op::Shape(ShapeOp::Broadcast(shape)), &[self.handle], Location::caller())
     }
 
+    /// As [`Tile::broadcast_to`], for what a library is given by a function of its user's: `whose`
+    /// names it, as in "the mask function", where its shape cannot be repeated to this one.
+    #[track_caller]
+    pub fn fit(self, shape: impl AsRef<[usize]>, whose: &str) -> Tile<T> {
+        let (at, shape) = (Location::caller(), shape.as_ref());
+        Tile::new(context::make(|t| {
+            let Some(value) = t.operand(self.handle, at) else { return Handle::POISON };
+            let found = t.shape(self.handle);
+            let repeats = found.len() == shape.len()
+                && found.iter().zip(shape).all(|(&from, &to)| from == to || from == 1);
+            if !repeats {
+                t.misfit(value, shape, whose, at);
+                return Handle::POISON;
+            }
+            t.fit(value, shape, at).map_or(Handle::POISON, |value| t.handle(value))
+        }))
+    }
+
     /// Rotates along an axis: element `i` lands at `(i + shift) mod size`.
     #[track_caller]
     pub fn roll(self, shift: impl IntoScalar<i32>, axis: usize) -> Tile<T> {
-        let at = Location::caller();
-        let shift = shift.operand();
+        self.roll_at(shift.operand(), axis, None, Location::caller())
+    }
+
+    /// Rotates along an axis, each row along another axis by `stride` more than the one before.
+    #[track_caller]
+    pub fn roll_strided(
+        self,
+        shift: impl IntoScalar<i32>,
+        axis: usize,
+        stride: usize,
+        stride_axis: usize,
+    ) -> Tile<T> {
+        let stride = RollStride { by: stride, axis: stride_axis };
+        self.roll_at(shift.operand(), axis, Some(stride), Location::caller())
+    }
+
+    fn roll_at(self, shift: Operand, axis: usize, stride: Option<RollStride>, at: At) -> Tile<T> {
         Tile::new(context::make(|t| {
             let (Some(tile), Some(shift)) =
                 (t.operand(self.handle, at), t.value(shift, DType::I32, at))
             else {
                 return Handle::POISON;
             };
-            match t.push(Op::Shape(ShapeOp::Roll { axis }), &[tile, shift], at) {
+            match t.push(Op::Shape(ShapeOp::Roll { axis, stride }), &[tile, shift], at) {
                 Some(value) => t.handle(value),
                 None => Handle::POISON,
             }
         }))
+    }
+
+    /// The elements that indices choose along an axis: for `axis` 1, element `[i, j]` is
+    /// `self[i, indices[i, j]]`. What an index outside of the axis gives is undefined.
+    #[track_caller]
+    pub fn take_along_axis(self, indices: Tile<i32>, axis: usize) -> Tile<T> {
+        let op = Op::Shape(ShapeOp::TakeAlongAxis { axis });
+        emit(op, &[self.handle, indices.handle], Location::caller())
+    }
+
+    /// The only element of a tile that has one.
+    #[track_caller]
+    pub fn item(self) -> Scalar<T> {
+        let at = Location::caller();
+        Scalar::new(context::make(|t| t.emit(Op::Shape(ShapeOp::Extract), &[self.handle], at)))
     }
 
     /// A part with bounds known while tracing: `x.slice((0..8, ..))`. A single index drops its
@@ -113,7 +161,10 @@ impl<T: Element> Tile<T> {
     pub fn slice(self, index: impl RefIndex) -> Tile<T> {
         let at = Location::caller();
         let parts = index.parts();
-        let from = self.shape();
+        if self.handle.is_poison() {
+            return self;
+        }
+        let from = context::with(|t| t.shape(self.handle)).unwrap_or_default();
         let sliced = Tile::new(context::make(|t| {
             let Some(dims) = t.resolve(&parts, &from, at) else { return Handle::POISON };
             let mut op = (Shape::new(), Shape::new(), Shape::new());
@@ -149,6 +200,23 @@ impl<T: Element> Tile<T> {
     }
 }
 
+impl Tracer {
+    /// Reports a tile of a user's function that does not have the shape asked for.
+    fn misfit(&mut self, value: Value, shape: &[usize], whose: &str, at: At) {
+        let ty = self.builder.kernel().ty(value).clone();
+        let wanted = Type::tile(ty.dtype(), shape);
+        let made = self.span_of(value);
+        let diagnostic = Diagnostic::error(
+            Code::IR_SHAPE,
+            format!("{whose} gives `{ty}`, but `{wanted}` is needed"),
+        )
+        .at_opt(made, format!("made `{ty}` here"))
+        .at(Span::from_location(at), "needed here")
+        .help("give that shape, or one with axes of size 1 in place of some of its axes");
+        self.report(diagnostic);
+    }
+}
+
 macro_rules! reductions {
     ($($kind:ident $result:ty, $by_axis:ident $by_row:ident $what:literal;)*) => {
         impl<T: Num> Tile<T> {$(
@@ -162,7 +230,8 @@ macro_rules! reductions {
             #[doc = concat!($what, " of each row: along the last axis, which stays with size 1.")]
             #[track_caller]
             pub fn $by_row(self) -> Tile<$result> {
-                let op = ReduceOp { kind: ReduceKind::$kind, axis: self.rank().saturating_sub(1) };
+                let rank = context::with(|t| t.shape(self.handle).len()).unwrap_or_default();
+                let op = ReduceOp { kind: ReduceKind::$kind, axis: rank.saturating_sub(1) };
                 emit(Op::Reduce(op), &[self.handle], Location::caller())
             }
         )*}
@@ -176,46 +245,40 @@ reductions! {
     ArgMin i32, reduce_argmin row_argmin "The index of the first smallest element";
 }
 
-/// Prints a message and a tile or scalar while the kernel runs.
-#[track_caller]
-pub fn device_print(message: &str, value: impl Printed) {
-    let at = Location::caller();
-    let handle = value.printed();
-    context::with(|t| {
-        if let Some(value) = t.operand(handle, at) {
-            let op = crate::ir::ops::DebugOp::Print { message: message.to_owned() };
-            t.push_all(Op::Debug(op), &[value], &[], at);
-        }
-    });
+macro_rules! whole_reductions {
+    ($($kind:ident $name:ident $what:literal;)*) => {
+        impl<T: Num> Tile<T> {$(
+            #[doc = concat!($what, " of the whole tile.")]
+            #[track_caller]
+            pub fn $name(self) -> Scalar<T> {
+                let at = Location::caller();
+                let rank = context::with(|t| t.shape(self.handle).len()).unwrap_or_default();
+                let reduced = (0..rank).rev().fold(self.handle, |handle, axis| {
+                    let op = ReduceOp { kind: ReduceKind::$kind, axis };
+                    context::make(|t| t.emit(Op::Reduce(op), &[handle], at))
+                });
+                let op = Op::Shape(ShapeOp::Extract);
+                Scalar::new(context::make(|t| t.emit(op, &[reduced], at)))
+            }
+        )*}
+    };
+}
+whole_reductions! {
+    Sum sum_all "The sum";
+    Max max_all "The largest element, NaN if any is NaN,";
+    Min min_all "The smallest element, NaN if any is NaN,";
 }
 
-/// Stops the kernel with a message if the condition is false while it runs.
-#[track_caller]
-pub fn device_assert(condition: Scalar<bool>, message: &str) {
-    let at = Location::caller();
-    context::with(|t| {
-        if let Some(value) = t.value(Operand::Handle(condition.handle), DType::Bool, at) {
-            let op = crate::ir::ops::DebugOp::Assert { message: message.to_owned() };
-            t.push_all(Op::Debug(op), &[value], &[], at);
-        }
-    });
-}
-
-/// What [`device_print`] prints: a tile or a scalar.
-pub trait Printed {
-    /// Its value.
-    #[doc(hidden)]
-    fn printed(self) -> Handle;
-}
-
-impl<T: Element> Printed for Tile<T> {
-    fn printed(self) -> Handle {
-        self.handle
+impl Tile<bool> {
+    /// Whether any element is true.
+    #[track_caller]
+    pub fn any(self) -> Scalar<bool> {
+        self.cast::<i32>().max_all().ne(0)
     }
-}
 
-impl<T: Element> Printed for Scalar<T> {
-    fn printed(self) -> Handle {
-        self.handle
+    /// Whether all elements are true.
+    #[track_caller]
+    pub fn all(self) -> Scalar<bool> {
+        self.cast::<i32>().min_all().ne(0)
     }
 }

@@ -1,8 +1,10 @@
 //! What a kernel computes and moves, counted from the IR.
 
 use super::affine;
-use crate::ir::ops::{Binary, Compare, ControlOp, Elementwise, MemoryOp, Op, ReduceKind, Unary};
-use crate::ir::{BlockId, Extent, Kernel, OpData, Param, Value};
+use crate::ir::ops::{
+    Binary, Compare, ControlOp, DmaOp, Elementwise, MemoryOp, Op, ReduceKind, SparseOp, Unary,
+};
+use crate::ir::{BlockId, Extent, Kernel, MemorySpace, OpData, Param, Type, Value};
 
 /// An estimate of the work of one call.
 ///
@@ -15,18 +17,26 @@ pub struct Cost {
     pub flops: u64,
     /// Elements that exponentials, logarithms, roots and the like are taken of.
     pub transcendentals: u64,
-    /// Bytes read from and written to HBM: a block moves when its index changes.
+    /// Bytes read from and written to HBM: a block moves when its index changes, and the kernel's
+    /// own copies move what they name.
     pub bytes_accessed: u64,
 }
 
-/// Counts the work of one call of a kernel.
+/// The work of one call of a kernel: what its author states, and the count for the rest.
 pub fn estimate(kernel: &Kernel) -> Cost {
     let n_steps: f64 = kernel.grid.iter().map(|axis| extent(axis.extent)).product();
     let step = block_cost(kernel, kernel.body);
+    let bytes_accessed = || {
+        let by_windows: f64 = kernel.params.iter().map(|param| bytes(kernel, param)).sum();
+        whole(by_windows + step.bytes * n_steps)
+    };
+    let stated = kernel.compile.cost;
     Cost {
-        flops: whole(step.flops * n_steps),
-        transcendentals: whole(step.transcendentals * n_steps),
-        bytes_accessed: whole(kernel.params.iter().map(|param| bytes(kernel, param)).sum()),
+        flops: stated.flops.unwrap_or_else(|| whole(step.flops * n_steps)),
+        transcendentals: stated
+            .transcendentals
+            .unwrap_or_else(|| whole(step.transcendentals * n_steps)),
+        bytes_accessed: stated.bytes_accessed.unwrap_or_else(bytes_accessed),
     }
 }
 
@@ -46,6 +56,8 @@ fn whole(x: f64) -> u64 {
 struct Work {
     flops: f64,
     transcendentals: f64,
+    /// What copies of the kernel move from and to HBM.
+    bytes: f64,
 }
 
 impl Work {
@@ -53,11 +65,16 @@ impl Work {
         Work {
             flops: self.flops + other.flops,
             transcendentals: self.transcendentals + other.transcendentals,
+            bytes: self.bytes + other.bytes,
         }
     }
 
     fn times(self, n: f64) -> Work {
-        Work { flops: self.flops * n, transcendentals: self.transcendentals * n }
+        Work {
+            flops: self.flops * n,
+            transcendentals: self.transcendentals * n,
+            bytes: self.bytes * n,
+        }
     }
 }
 
@@ -68,14 +85,15 @@ fn block_cost(kernel: &Kernel, block: BlockId) -> Work {
 
 fn op_cost(kernel: &Kernel, op: &OpData) -> Work {
     let n_elems = |value: Option<&Value>| value.map_or(0, |&v| tile_elems(kernel, v)) as f64;
-    let flops = |flops: f64| Work { flops, transcendentals: 0.0 };
+    let flops = |flops: f64| Work { flops, ..Work::default() };
+    let transcendentals = |transcendentals: f64| Work { transcendentals, ..Work::default() };
     match &op.op {
         Op::Elementwise(elementwise) => match elementwise {
             Elementwise::Unary(unary) if is_transcendental(*unary) => {
-                Work { flops: 0.0, transcendentals: n_elems(op.results.first()) }
+                transcendentals(n_elems(op.results.first()))
             }
-            Elementwise::Binary(Binary::Pow) => {
-                Work { flops: 0.0, transcendentals: n_elems(op.results.first()) }
+            Elementwise::Binary(Binary::Pow | Binary::Atan2) => {
+                transcendentals(n_elems(op.results.first()))
             }
             Elementwise::Unary(_)
             | Elementwise::Binary(_)
@@ -99,10 +117,56 @@ fn op_cost(kernel: &Kernel, op: &OpData) -> Work {
             }
             _ => Work::default(),
         },
+        Op::Sparse(sparse) => sparse_cost(kernel, sparse, op),
+        Op::Dma(dma) => Work { bytes: copied_bytes(kernel, dma, op), ..Work::default() },
         Op::Control(control) => control_cost(kernel, *control, op),
+        Op::Convert(_) => flops(n_elems(op.results.first())),
         Op::Shape(_)
+        | Op::Random(_)
         | Op::Memory(MemoryOp::Load { .. } | MemoryOp::Store { .. })
+        | Op::Sync(_)
         | Op::Debug(_) => Work::default(),
+    }
+}
+
+/// What a copy moves from and to HBM.
+fn copied_bytes(kernel: &Kernel, dma: &DmaOp, op: &OpData) -> f64 {
+    let (DmaOp::Start(start), [from, to, ..]) = (dma, &op.operands[..]) else {
+        return 0.0;
+    };
+    let ends = [kernel.ty(*from), kernel.ty(*to)];
+    let is_far =
+        |ty: &&&Type| matches!(ty, Type::Ref { space: MemorySpace::Hbm | MemorySpace::Any, .. });
+    let n_far = ends.iter().filter(is_far).count();
+    let n_elems: f64 = start.transfer.shape().iter().map(|&size| size as f64).product();
+    n_far as f64 * n_elems * ends[0].dtype().size_bytes() as f64
+}
+
+/// What an op of a SparseCore computes, and what it moves from and to HBM.
+fn sparse_cost(kernel: &Kernel, sparse: &SparseOp, op: &OpData) -> Work {
+    let n_elems = op.operands.first().map_or(0, |&v| tile_elems(kernel, v)) as f64;
+    match sparse {
+        SparseOp::Start(start) => {
+            let Some(Type::Ref { dtype, space, .. }) = op.operands.first().map(|&v| kernel.ty(v))
+            else {
+                return Work::default();
+            };
+            let n: f64 = start.copy.rows.tile_shape().iter().map(|&size| size as f64).product();
+            let bytes = n * dtype.size_bytes() as f64;
+            let is_far = matches!(space, MemorySpace::Hbm | MemorySpace::Any);
+            Work { bytes: if is_far { bytes } else { 0.0 }, ..Work::default() }
+        }
+        SparseOp::Scan { .. } | SparseOp::Sort { .. } | SparseOp::ScanCount { .. } => {
+            Work { flops: n_elems, ..Work::default() }
+        }
+        SparseOp::Wait(_)
+        | SparseOp::Barrier
+        | SparseOp::LoadIdx { .. }
+        | SparseOp::StoreIdx { .. }
+        | SparseOp::LoadExpanded { .. }
+        | SparseOp::StoreCompressed { .. }
+        | SparseOp::MaskCount
+        | SparseOp::MaskFirst => Work::default(),
     }
 }
 
@@ -112,7 +176,8 @@ fn tile_elems(kernel: &Kernel, value: Value) -> usize {
     if ty.is_tile() { ty.n_elems() } else { 0 }
 }
 
-fn is_transcendental(op: Unary) -> bool {
+/// Whether the op takes a series or iteration rather than an instruction.
+pub(crate) fn is_transcendental(op: Unary) -> bool {
     match op {
         Unary::Exp
         | Unary::Exp2
@@ -122,6 +187,8 @@ fn is_transcendental(op: Unary) -> bool {
         | Unary::Sqrt
         | Unary::Rsqrt
         | Unary::Reciprocal
+        | Unary::ReciprocalApprox
+        | Unary::Tan
         | Unary::Tanh
         | Unary::Logistic
         | Unary::Sin
@@ -148,19 +215,16 @@ fn control_cost(kernel: &Kernel, control: ControlOp, op: &OpData) -> Work {
                 None => *other,
             }
         }
-        (ControlOp::For, [body]) => body.times(trip_count(kernel, op)),
+        (ControlOp::For, [body]) => body.times(n_trips(kernel, op).unwrap_or(1) as f64),
+        (ControlOp::Scope, [body]) => *body,
         (ControlOp::While, [cond, body]) => cond.plus(*body),
         _ => Work::default(),
     }
 }
 
-fn trip_count(kernel: &Kernel, op: &OpData) -> f64 {
-    let bounds: Option<Vec<i64>> =
-        op.operands.iter().take(3).map(|&v| kernel.constant_int(v)).collect();
-    match bounds.as_deref() {
-        Some(&[lo, hi, step]) if step > 0 => ((hi - lo).max(0) as f64 / step as f64).ceil(),
-        _ => 1.0,
-    }
+fn n_trips(kernel: &Kernel, op: &OpData) -> Option<i64> {
+    let bound = |idx: usize| kernel.constant_int(*op.operands.get(idx)?);
+    ControlOp::n_trips(bound(0)?, bound(1)?, bound(2)?)
 }
 
 /// In which part of the grid's steps a comparison of a grid index with a constant holds.
@@ -201,6 +265,10 @@ fn bytes(kernel: &Kernel, param: &Param) -> f64 {
     let element = param.dtype.size_bytes() as f64;
     let n_elems = |shape: &[usize]| shape.iter().map(|&size| size as f64).product::<f64>();
     let n_ways = f64::from(u8::from(param.kind.is_input()) + u8::from(param.kind.is_output()));
+    if matches!(param.space, MemorySpace::Hbm | MemorySpace::Any) {
+        // Copies alone reach it, and are counted where they stand.
+        return 0.0;
+    }
     let Some(indices) = affine::block_indices(kernel, param) else {
         return n_ways * element * n_elems(&param.array_shape());
     };

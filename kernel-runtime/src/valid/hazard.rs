@@ -19,6 +19,11 @@ pub(super) fn check(context: &mut Context<'_>) {
             check_revisit(context, param, kernel.param_ref(idx), &indices);
         }
     }
+    check_loops(context);
+}
+
+/// What loops and indices of scalars do, whatever core runs them.
+pub(super) fn check_loops(context: &mut Context<'_>) {
     check_loop_steps(context);
     check_scalar_indices(context);
 }
@@ -58,7 +63,7 @@ fn check_parallel(context: &mut Context<'_>, param: &Param, indices: &Indices) {
     let kernel = context.kernel;
     for (axis, grid_axis) in kernel.grid.iter().enumerate() {
         let is_single = grid_axis.extent == Extent::Static(1);
-        if grid_axis.semantics != Semantics::Parallel
+        if !grid_axis.semantics.is_parallel()
             || is_single
             || affine::depends_on(indices, kernel, axis)
         {
@@ -69,8 +74,10 @@ fn check_parallel(context: &mut Context<'_>, param: &Param, indices: &Indices) {
             Diagnostic::error(
                 Code::VALID_PARALLEL_REVISIT,
                 format!(
-                    "all steps of the parallel axis `{0}` write the same block of `{1}`",
-                    grid_axis.name, param.name
+                    "all steps of the {2} axis `{0}` write the same block of `{1}`",
+                    grid_axis.name,
+                    param.name,
+                    grid_axis.semantics.name()
                 ),
             )
             .help(format!(

@@ -26,6 +26,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         seen_blocked |= param.kind != ParamKind::Prefetch;
         check_param(context, param);
     }
+    check_stores(context);
     for scratch in &kernel.scratch {
         check_sizes(context, &scratch.name, &scratch.shape, scratch.loc);
         if matches!(scratch.space, MemorySpace::Hbm | MemorySpace::Any) {
@@ -42,7 +43,7 @@ fn check_grid(context: &mut Context<'_>) {
     for axis in &kernel.grid {
         match axis.extent {
             Extent::Static(0) => context.report_at(
-                LocId::UNKNOWN,
+                kernel.loc,
                 Diagnostic::error(
                     Code::VALID_EMPTY_GRID,
                     format!("grid axis `{}` has no steps", axis.name),
@@ -65,7 +66,7 @@ fn check_grid(context: &mut Context<'_>) {
             })
             .collect();
         context.report_at(
-            LocId::UNKNOWN,
+            kernel.loc,
             Diagnostic::error(
                 Code::VALID_GRID_OVERFLOW,
                 format!("the grid {} has more than 2^31 - 1 steps", extents.join(" x ")),
@@ -76,7 +77,7 @@ fn check_grid(context: &mut Context<'_>) {
     operands.sort_unstable();
     if !operands.iter().copied().eq(0..operands.len()) {
         let message = "dynamic grid extents take the leading operands, each once and none left out";
-        context.error(Code::VALID_DYNAMIC_GRID, LocId::UNKNOWN, message);
+        context.error(Code::VALID_DYNAMIC_GRID, kernel.loc, message);
     }
 }
 
@@ -138,6 +139,7 @@ fn check_param(context: &mut Context<'_>, param: &Param) {
     }
     let misfit = |message: String| Diagnostic::error(Code::VALID_WINDOW, message);
     let name = &param.name;
+    check_pin(context, param);
     match (&param.window, param.kind) {
         (None, ParamKind::Prefetch) => {
             if param.space != MemorySpace::Smem {
@@ -166,6 +168,46 @@ fn check_param(context: &mut Context<'_>, param: &Param) {
             check_window(context, param, window);
         }
     }
+}
+
+/// An array is pinned to HBM or VMEM; prefetched tables are where the core reads them.
+fn check_pin(context: &mut Context<'_>, param: &Param) {
+    let Some(space) = param.pinned else { return };
+    let fits = matches!(space, MemorySpace::Hbm | MemorySpace::Vmem);
+    if fits && param.kind != ParamKind::Prefetch {
+        return;
+    }
+    let (message, help) = if fits {
+        (
+            format!("prefetched `{}` is pinned to {space}", param.name),
+            "drop the pin: it is copied to SMEM",
+        )
+    } else {
+        (format!("the array of `{}` is pinned to {space}", param.name), "pin it to hbm or vmem")
+    };
+    context.report_at(param.loc, Diagnostic::error(Code::VALID_PIN, message).help(help));
+}
+
+/// Inputs and prefetched tables are only read.
+fn check_stores(context: &mut Context<'_>) {
+    let kernel = context.kernel;
+    let read_only: Vec<(Value, &Param)> = (0..kernel.params.len())
+        .map(|idx| (kernel.param_ref(idx), &kernel.params[idx]))
+        .filter(|(_, param)| !param.kind.is_output())
+        .collect();
+    kernel.walk(kernel.body, &mut |_, op| {
+        let Op::Memory(MemoryOp::Store { .. }) = op.op else { return };
+        let Some((_, param)) = read_only.iter().find(|(value, _)| *value == op.operands[0]) else {
+            return;
+        };
+        let what = match param.kind {
+            ParamKind::Prefetch => "a prefetched table",
+            ParamKind::In | ParamKind::Out | ParamKind::InOut => "an input",
+        };
+        let message = format!("a store into `{}`, which is {what} and read-only", param.name);
+        let help = "store to an output or to scratch, or make the parameter `InOut`";
+        context.report_at(op.loc, Diagnostic::error(Code::VALID_READ_ONLY, message).help(help));
+    });
 }
 
 fn check_window(context: &mut Context<'_>, param: &Param, window: &Window) {
@@ -237,8 +279,18 @@ fn check_index_map(context: &mut Context<'_>, param: &Param, window: &Window) {
         let is_pure = match &op.op {
             Op::Elementwise(_) => op.results.iter().all(|&v| kernel.ty(v).is_scalar()),
             Op::Memory(memory) => matches!(memory, MemoryOp::Load { masked: false, .. }),
-            Op::Control(control) => *control == ControlOp::Yield,
-            Op::Shape(_) | Op::Reduce(_) | Op::Dot(_) | Op::Debug(_) => false,
+            Op::Control(control) => {
+                matches!(control, ControlOp::Yield | ControlOp::GridExtent { .. })
+            }
+            Op::Shape(_)
+            | Op::Convert(_)
+            | Op::Random(_)
+            | Op::Reduce(_)
+            | Op::Dot(_)
+            | Op::Dma(_)
+            | Op::Sync(_)
+            | Op::Sparse(_)
+            | Op::Debug(_) => false,
         };
         if !is_pure {
             let error = Diagnostic::error(

@@ -2,8 +2,9 @@
 
 use super::{Context, affine, mib};
 use crate::diag::{Code, Diagnostic};
+use crate::ir::ops::{ControlOp, Op};
 use crate::ir::ty::Sizes;
-use crate::ir::{DType, Kernel, LocId, MemorySpace, Param, Shape};
+use crate::ir::{BlockId, DType, Kernel, LocId, MemorySpace, Param, Shape, Type};
 use crate::target::{Chip, Target};
 
 /// What one window or scratch takes of VMEM.
@@ -79,7 +80,7 @@ pub(super) fn check(context: &mut Context<'_>, target: &Target, chip: &Chip) -> 
             mib(limit),
             mib(max)
         );
-        context.error(Code::VALID_VMEM_LIMIT, LocId::UNKNOWN, message);
+        context.error(Code::VALID_VMEM_LIMIT, kernel.loc, message);
     }
     let limit = kernel.compile.vmem_limit_bytes.unwrap_or(max).min(max);
     let total = estimate.total_bytes();
@@ -197,6 +198,30 @@ pub fn padded_bytes(chip: &Chip, dtype: DType, shape: &[usize]) -> u64 {
         .fold(element_bytes, u64::saturating_mul)
 }
 
+/// The VMEM of scopes within each other that takes most, in bytes and piece by piece: scopes that
+/// follow each other share it.
+fn dearest_scopes<'k>(kernel: &'k Kernel, chip: &Chip, block: BlockId) -> (u64, Vec<&'k Type>) {
+    let mut dearest = (0, Vec::new());
+    for &id in &kernel.block(block).ops {
+        let op = kernel.op(id);
+        for &region in &op.regions {
+            let (mut bytes, mut pieces) = dearest_scopes(kernel, chip, region);
+            if op.op == Op::Control(ControlOp::Scope) {
+                let args = kernel.block(region).args.iter().map(|&arg| kernel.ty(arg));
+                for ty in args.filter(|ty| matches!(ty, Type::Ref { space: MemorySpace::Vmem, .. }))
+                {
+                    bytes = bytes.saturating_add(padded_bytes(chip, ty.dtype(), ty.shape()));
+                    pieces.push(ty);
+                }
+            }
+            if bytes > dearest.0 {
+                dearest = (bytes, pieces);
+            }
+        }
+    }
+    dearest
+}
+
 fn estimate(kernel: &Kernel, chip: &Chip) -> VmemEstimate {
     let windows = kernel
         .params
@@ -208,8 +233,12 @@ fn estimate(kernel: &Kernel, chip: &Chip) -> VmemEstimate {
         .iter()
         .filter(|scratch| scratch.space == MemorySpace::Vmem)
         .map(|s| (&s.name, s.dtype, s.shape.clone(), 1));
+    let scoped = dearest_scopes(kernel, chip, kernel.body).1;
+    let scope = "(scope)".to_owned();
+    let scoped = scoped.iter().map(|&ty| (&scope, ty.dtype(), Shape::from_slice(ty.shape()), 1));
     let entries = windows
         .chain(scratch)
+        .chain(scoped)
         .map(|(name, dtype, shape, n_buffers)| VmemEntry {
             name: name.clone(),
             dtype,

@@ -8,11 +8,14 @@
 //! |---|---|---|
 //! | `structure` | arenas, visibility of values, types inferred again, yields, arguments | all |
 //! | `header` | grid, parameters, windows and index maps, sizes | all |
+//! | `dma` | copies and semaphores | all; alignment on TPUs |
+//! | `peer` | the mesh of devices, ids of devices and cores, axes over cores | all; number of cores on TPUs |
 //! | `block` | block shapes that the vector memory's tiling allows | TPUs |
 //! | `dtype` | element types and matrix products of the generation | TPUs |
 //! | `memory` | VMEM and SMEM budgets, with buffers and padding | TPUs |
 //! | `hazard` | blocks outside their array, output blocks that steps fight over, index overflow | TPUs |
 //! | `waste` | warnings: padding of lanes, matrix unit and arrays, relayouts | TPUs |
+//! | `sparse` | SparseCore kernels: their parts; registers, copies and budgets of the chip | all; TPUs |
 //!
 //! What `hazard` proves from index maps, the interpreter finds by running the kernel, in the maps
 //! that read tables as well; therefore these rules leave the generic target alone.
@@ -20,10 +23,13 @@
 mod affine;
 mod block;
 pub mod cost;
+mod dma;
 mod dtype;
 mod hazard;
 mod header;
 mod memory;
+mod peer;
+mod sparse;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -89,6 +95,9 @@ pub fn check(kernel: Kernel, target: &'static Target) -> Result<Valid, Diagnosti
     structure::check(&mut context);
     if !context.diagnostics.has_errors() {
         header::check(&mut context);
+        dma::check(&mut context);
+        sparse::check(&mut context);
+        peer::check(&mut context);
     }
     let mut vmem = VmemEstimate::default();
     if let Some(chip) = &target.chip
@@ -104,8 +113,15 @@ pub fn check(kernel: Kernel, target: &'static Target) -> Result<Valid, Diagnosti
 }
 
 fn check_chip(context: &mut Context<'_>, target: &Target, chip: &Chip) -> VmemEstimate {
+    if context.kernel.core.is_sparse() {
+        let own = sparse::check_chip(context, target);
+        hazard::check_loops(context);
+        return own;
+    }
     block::check(context);
     dtype::check(context, target, chip);
+    dma::check_chip(context);
+    peer::check_chip(context, target, chip);
     let vmem = memory::check(context, target, chip);
     hazard::check(context);
     waste::check(context, target, chip);
@@ -143,7 +159,7 @@ impl<'k> Context<'k> {
 }
 
 /// Bytes for people: `16.0 MiB`.
-fn mib(bytes: u64) -> String {
+pub(crate) fn mib(bytes: u64) -> String {
     const MIB: f64 = 1024.0 * 1024.0;
     if bytes < 1024 * 1024 {
         return format!("{:.1} KiB", bytes as f64 / 1024.0);

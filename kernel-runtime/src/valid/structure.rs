@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::ops::{ControlOp, Op};
+use crate::ir::ops::{ControlOp, DebugOp, Op};
 use crate::ir::{BlockId, Kernel, LocId, OpData, OpId, ParamKind, Type, Value};
 
 /// Regions nest no deeper: back ends recurse into them.
@@ -32,12 +32,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         walk.hide(window.index_map);
     }
     let refs = kernel.params.iter().map(|param| param.ref_type());
-    let scratch = kernel.scratch.iter().map(|scratch| Type::Ref {
-        dtype: scratch.dtype,
-        shape: scratch.shape.clone(),
-        space: scratch.space,
-    });
-    let refs: Vec<Type> = refs.chain(scratch).collect();
+    let refs = refs.chain(kernel.scratch.iter().map(|scratch| scratch.ref_type()));
+    let refs = refs.chain(kernel.semaphores.iter().map(|array| array.ref_type()));
+    let refs: Vec<Type> = refs.collect();
     walk.arguments(kernel.body, "the body", &refs, LocId::UNKNOWN);
     walk.block(kernel.body, Ends::Without, 0, LocId::UNKNOWN);
 }
@@ -85,7 +82,7 @@ impl<'k> Walk<'_, 'k> {
                 Code::VALID_ARGUMENTS,
                 format!("{what} takes ({}), not ({})", list(&wanted), list(&actual)),
             )
-            .note("arguments are the grid indices, then one reference per parameter or scratch"),
+            .note("arguments are the grid indices, then one reference per parameter, scratch or array of semaphores"),
         );
     }
 
@@ -125,10 +122,32 @@ impl<'k> Walk<'_, 'k> {
             }
             self.op(op, depth);
         }
+        self.scopes(id);
         let end = data.ops.last().and_then(|op| kernel.ops.get(op.0 as usize));
         let ends_in_yield = end.is_some_and(|op| op.op == Op::Control(ControlOp::Yield));
         if ends == Ends::InYield && !ends_in_yield {
             self.context.error(Code::VALID_YIELD, loc, "a region does not end in `yield`");
+        }
+    }
+
+    /// Checks that each scope ends in the block that it begins in.
+    fn scopes(&mut self, id: BlockId) {
+        let kernel = self.kernel();
+        let mut open: Vec<(&str, LocId)> = Vec::new();
+        let ops = kernel.block(id).ops.iter().filter_map(|op| kernel.ops.get(op.0 as usize));
+        for op in ops {
+            match &op.op {
+                Op::Debug(DebugOp::ScopeStart { name }) => open.push((name, op.loc)),
+                Op::Debug(DebugOp::ScopeEnd) if open.pop().is_none() => {
+                    let message = "a scope ends in a block in which none begins";
+                    self.context.error(Code::VALID_SCOPE, op.loc, message);
+                }
+                _ => {}
+            }
+        }
+        for (name, loc) in open {
+            let message = format!("the scope {name:?} does not end in the block it begins in");
+            self.context.error(Code::VALID_SCOPE, loc, message);
         }
     }
 
@@ -190,6 +209,12 @@ impl<'k> Walk<'_, 'k> {
                 op.op.mnemonic()
             );
             return self.context.error(Code::VALID_STALE_TYPE, op.loc, message);
+        }
+        if let Op::Control(ControlOp::GridExtent { axis }) = op.op
+            && axis >= kernel.grid.len()
+        {
+            let n_axes = kernel.grid.len();
+            return self.broken(op.loc, format!("grid axis {axis} is not one of the {n_axes}"));
         }
         for ty in &inferred {
             let n_elems = ty.shape().iter().try_fold(1usize, |n, &size| n.checked_mul(size));

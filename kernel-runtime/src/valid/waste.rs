@@ -24,8 +24,13 @@ pub(super) fn check(context: &mut Context<'_>, target: &Target, chip: &Chip) {
         Op::Shape(ShapeOp::Reshape(shape)) => check_reshape(context, shape, op),
         Op::Elementwise(_)
         | Op::Shape(_)
+        | Op::Convert(_)
+        | Op::Random(_)
         | Op::Reduce(_)
         | Op::Memory(_)
+        | Op::Dma(_)
+        | Op::Sync(_)
+        | Op::Sparse(_)
         | Op::Control(_)
         | Op::Debug(_) => {}
     });

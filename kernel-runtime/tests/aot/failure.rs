@@ -85,8 +85,12 @@ fn run_probe(variables: &[(&str, &str)]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs the probe with a shell script as worker.
+/// Runs the probe with a shell script as worker, which says first that it has started.
 fn run_with_worker(script: &str) -> String {
+    run_with_executable(&format!("touch $SYSTOLE_AOT_WORKER/started\n{script}"))
+}
+
+fn run_with_executable(script: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("worker");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -102,22 +106,80 @@ fn survives_workers_that_misbehave() {
         aborted.contains("error[aot::crashed]: test on v5e: libtpu aborted: Check failed: x < y")
     );
     let silent = run_with_worker("exit 0");
-    assert!(silent.contains("ended with code 0 and printed no reason"), "{silent}");
+    assert!(silent.contains("it ended with code 0 and printed no reason"), "{silent}");
     let hanging = run_with_worker("exec sleep 60");
     assert!(hanging.contains("PROBE TimedOut"), "{hanging}");
     let garbled = run_with_worker("echo '{\"error' > $SYSTOLE_AOT_WORKER/answer.json");
     assert!(garbled.contains("the worker's answer is unreadable"), "{garbled}");
-    let missing = run_probe(&[("SYSTOLE_AOT_WORKER_BIN", "/no/such/worker")]);
-    assert!(missing.contains("cannot start /no/such/worker"), "{missing}");
+    // What libtpu logs goes with the folder of the job, and only what is fatal is logged.
+    let logs = "[ $TPU_LOG_DIR = $SYSTOLE_AOT_WORKER ] && echo at level $TPU_MIN_LOG_LEVEL >&2";
+    let logging = run_with_worker(&format!("{logs}; kill -ABRT $$"));
+    assert!(logging.contains("libtpu aborted: at level 3"), "{logging}");
+}
+
+/// Asserts that there was no compile, and that the message has these parts.
+fn assert_unavailable(printed: &str, parts: &[&str]) {
+    assert!(printed.contains("PROBE Unavailable"), "{printed}");
+    for part in parts {
+        assert!(printed.contains(part), "no `{part}` in {printed}");
+    }
 }
 
 #[test]
-fn says_how_to_get_libtpu() {
-    let missing = run_probe(&[("TPU_LIBRARY_PATH", "/no/such/libtpu.so")]);
-    assert!(missing.contains("PROBE Unavailable"), "{missing}");
-    assert!(missing.contains("run `./x setup`"), "{missing}");
+fn names_the_variable_of_an_executable_that_is_no_worker() {
+    let cure = "set SYSTOLE_AOT_WORKER_BIN to an executable whose `main` begins with";
+    let missing = run_probe(&[("SYSTOLE_AOT_WORKER_BIN", "/no/such/worker")]);
+    let what = "SYSTOLE_AOT_WORKER_BIN=/no/such/worker: cannot be started: No such file";
+    assert_unavailable(&missing, &[what, cure]);
+    let other = run_with_executable("echo usage >&2; exit 2");
+    assert_unavailable(&other, &["/worker: it is no worker: it ended with code 2: usage", cure]);
+    let dying = run_with_executable("kill -ABRT $$");
+    assert_unavailable(&dying, &["it is no worker: it died of signal 6", cure]);
+}
+
+#[test]
+fn names_the_variable_of_a_library_that_is_not_libtpu() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "no library").unwrap();
-    let wrong = run_probe(&[("TPU_LIBRARY_PATH", file.path().to_str().unwrap())]);
-    assert!(wrong.contains("PROBE Unavailable") && wrong.contains("cannot load"), "{wrong}");
+    let cpu = systole::pjrt::Plugin::cpu().unwrap().path().to_owned();
+    let cure = "set TPU_LIBRARY_PATH to libtpu, or unset it to use what `./x setup` installs";
+    for (path, what) in [
+        (std::path::Path::new("/no/such/libtpu.so"), "there is no such file"),
+        (std::path::Path::new("/tmp"), "it is a folder"),
+        (file.path(), "it is no shared library"),
+        (&cpu, "it is a PJRT plugin, but not libtpu"),
+    ] {
+        let path = path.to_str().unwrap();
+        let named = format!("TPU_LIBRARY_PATH={path}: {what}");
+        assert_unavailable(&run_probe(&[("TPU_LIBRARY_PATH", path)]), &[&named, cure]);
+    }
+    // One whose name promises more than it keeps is asked itself.
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("libtpu.so");
+    std::os::unix::fs::symlink(&cpu, &link).unwrap();
+    let printed = run_probe(&[("TPU_LIBRARY_PATH", link.to_str().unwrap())]);
+    assert_unavailable(&printed, &["libtpu.so: Topology not supported", cure]);
+}
+
+#[test]
+fn tells_a_libtpu_that_is_not_installed_from_a_variable_that_is_wrong() {
+    let empty = tempfile::tempdir().unwrap();
+    let dir = empty.path().to_str().unwrap();
+    let nowhere = [("SYSTOLE_CACHE_DIR", dir), ("HOME", dir), ("PATH", ""), ("VIRTUAL_ENV", "")];
+    let printed = run_probe(&[&nowhere[..], &[("TPU_LIBRARY_PATH", "")]].concat());
+    let what = "libtpu is not installed: run `./x setup`, or set TPU_LIBRARY_PATH to it";
+    assert_unavailable(&printed, &[what, "TPU_LIBRARY_PATH is not set", dir]);
+}
+
+#[test]
+fn names_the_variable_of_an_unusable_folder() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let missing = format!("{path}-missing");
+    for (path, reason) in [(path, "not a directory"), (&missing, "entity not found")] {
+        let printed = run_probe(&[("TMPDIR", path)]);
+        let what = format!("TMPDIR={path}: no folder for a compile can be made there: {reason}");
+        assert_unavailable(&printed, &[&what, "set TMPDIR to a folder that you may write to"]);
+    }
+    assert!(!std::path::Path::new(&missing).exists());
 }

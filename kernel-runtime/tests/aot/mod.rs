@@ -3,6 +3,8 @@
 mod cache;
 mod estimate;
 mod failure;
+#[cfg(feature = "mlir")]
+mod pinned;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -53,6 +53,7 @@ fn bench_says_why_there_is_nothing_to_compare() {
     let note = |row: usize| rows[row]["note"].as_str().unwrap_or_default().to_owned();
     assert!(note(0).contains("no cycle model") && rows[0]["ratio"].is_null(), "{rows}");
     assert!(note(1).starts_with("unsupported: "), "{rows}");
-    let failed = compiling(&["bench", "broken"]);
+    let failed = compiling(&["bench", "broken", "--json"]);
     assert!(failed.code == 1 && failed.err.contains("this kernel is broken"), "{}", failed.err);
+    assert_eq!(failed.json()[0]["diagnostics"][0]["code"], "ir::shape");
 }

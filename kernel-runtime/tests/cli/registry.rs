@@ -72,6 +72,7 @@ fn scale(dtype: DType, m: usize, factor: f64) -> Result<Kernel, Diagnostic> {
             axes: axes.map(|(name, size)| ParamAxis { name: name.into(), size }).to_vec(),
             space: MemorySpace::Vmem,
             window: Some(window(index_map)),
+            pinned: None,
             loc: LOC,
         })
     };

@@ -62,7 +62,8 @@ impl Backend {
                         .map(XlaDevice::new)
                         .map_err(|error| error.to_string())
                 });
-                let options = Options { locations: true, padding: Padding::Poison };
+                let options =
+                    Options { locations: true, padding: Padding::Poison, ..Options::default() };
                 match device {
                     Ok(device) => device.run_with(valid, inputs, &options),
                     Err(error) => panic!("{error}"),

@@ -117,17 +117,33 @@ fn branches() -> Batch {
     batch
 }
 
+/// `lo`, `hi` and `step` of loops: XLA miscounts those whose step does not divide the way.
+const BOUNDS: [(i64, i64, i64); 11] = [
+    (0, 5, 1),
+    (3, 20, 4),
+    (-7, 2, 3),
+    (5, 5, 1),
+    (6, 2, 1),
+    (0, 1, 2),
+    (-6, 1, 5),
+    (4, 3, 7),
+    (i32::MAX as i64 - 3, i32::MAX as i64, 2),
+    (i32::MIN as i64, i32::MAX as i64, 1 << 30),
+    (i32::MAX as i64, i32::MIN as i64, 3),
+];
+
 fn loops() -> Batch {
     let mut batch = Batch::new("control", "loops");
-    for (lo, hi, step) in [(0, 5, 1), (3, 20, 4), (-7, 2, 3), (5, 5, 1), (6, 2, 1)] {
-        let sum: i64 = (lo..hi).step_by(step as usize).sum();
+    for (lo, hi, step) in BOUNDS {
+        let sum = (lo..hi).step_by(step as usize).sum::<i64>();
         for known in [false, true] {
             let bounds = [lo, hi, step].map(|value| (value, batch.scalar(value)));
             let known_name = if known { "known_" } else { "" };
             let name = format!("for_{known_name}{lo}_{hi}_{step}::i32");
             let memory = batch.scratch(DType::I32, &SHAPE);
             // The sum comes out carried, and once more in memory.
-            batch.case(name, uniform(2 * sum), Tolerance::exact(), move |s, refs| {
+            let expected = uniform(DType::I32.wrap_int(2 * sum));
+            batch.case(name, expected, Tolerance::exact(), move |s, refs| {
                 let memory = refs.scratch[memory];
                 let zero = s.int(0);
                 put(s, memory, zero);
@@ -144,10 +160,40 @@ fn loops() -> Batch {
             });
         }
     }
+    counting(&mut batch);
     swapping(&mut batch);
     collatz(&mut batch);
     nested(&mut batch);
     batch
+}
+
+/// Loops with a condition that count, as a `for` would, up to a bound or including it; the
+/// condition notes in memory how often it was asked.
+fn counting(batch: &mut Batch) {
+    for (lo, hi, step) in BOUNDS.into_iter().filter(|&(lo, hi, _)| lo.abs() < 100 && hi.abs() < 100)
+    {
+        for (op, end) in [(Compare::Lt, hi), (Compare::Le, hi + 1)] {
+            let n = (lo..end).step_by(step as usize).count() as i64;
+            let memory = batch.scratch(DType::I32, &SHAPE);
+            let name = format!("while_{}_{lo}_{hi}_{step}::i32", op.name());
+            let expected = uniform(100 * n + n + 1);
+            batch.case(name, expected, Tolerance::exact(), move |s, refs| {
+                let memory = refs.scratch[memory];
+                let [zero, one, lo, hi] = [0, 1, lo, hi].map(|value| s.int(value));
+                put(s, memory, zero);
+                let end = s.while_(
+                    &[lo, zero],
+                    |s, args| {
+                        bump(s, memory, one);
+                        s.compare(op, args[0], hi)
+                    },
+                    |s, args| vec![add_int(s, args[0], step), add_int(s, args[1], 100)],
+                );
+                let (count, asked) = (splat(s, end[1]), s.load(memory));
+                s.binary(Binary::Add, count, asked)
+            });
+        }
+    }
 }
 
 /// Fibonacci numbers: carried values that trade places.

@@ -104,7 +104,7 @@ fn eval1(op: Unary, dtype: DType, x: f64) -> f64 {
     if dtype.is_float() {
         f64::from(dtype.round_f32(op.eval_float(x as f32)))
     } else {
-        wrap(dtype, op.eval_int(x as i64))
+        dtype.wrap_int(op.eval_int(x as i64)) as f64
     }
 }
 
@@ -112,13 +112,8 @@ fn eval2(op: Binary, dtype: DType, x: f64, y: f64) -> f64 {
     if dtype.is_float() {
         f64::from(dtype.round_f32(op.eval_float(x as f32, y as f32)))
     } else {
-        wrap(dtype, op.eval_int(x as i64, y as i64))
+        dtype.wrap_int(op.eval_int(x as i64, y as i64)) as f64
     }
-}
-
-/// An integer result in its type; one on `bool` is its lowest bit.
-fn wrap(dtype: DType, value: i64) -> f64 {
-    if dtype == DType::Bool { (value & 1) as f64 } else { dtype.wrap_int(value) as f64 }
 }
 
 fn unary(dtype: DType) -> Batch {
@@ -158,8 +153,34 @@ fn binary(dtype: DType) -> Batch {
                 s.binary(op, x, y)
             },
         );
+        if dtype.is_int() && matches!(op, Binary::Div | Binary::Rem) {
+            divide(&mut batch, op, dtype);
+        }
     }
     batch
+}
+
+/// Integers by themselves and by constants, zero among them: what XLA simplifies, or computes while
+/// it compiles.
+fn divide(batch: &mut Batch, op: Binary, dtype: DType) {
+    let values = samples(dtype, op.domain(), 6);
+    let input = batch.input(stored(dtype, &values));
+    let mut add = |x: Option<f64>, y: Option<f64>| {
+        let result = |&value: &f64| eval2(op, dtype, x.unwrap_or(value), y.unwrap_or(value));
+        let expected = array(dtype, &SHAPE, &values.iter().map(result).collect::<Vec<_>>());
+        let [dividend, divisor] = [x, y].map(|x| x.map_or("x".to_owned(), |x| x.to_string()));
+        let name = format!("{}_{dividend}_by_{divisor}::{dtype}", op.name());
+        batch.case(name, expected, Tolerance::exact(), move |s, refs| {
+            let loaded = s.load(refs.inputs[input]);
+            let [x, y] = [x, y].map(|x| x.map_or(loaded, |x| s.like(loaded, x)));
+            s.binary(op, x, y)
+        });
+    };
+    add(None, None);
+    for divisor in [0.0, 1.0, 2.0, 7.0] {
+        add(None, Some(divisor));
+        add(Some(5.0), Some(divisor));
+    }
 }
 
 fn compare(dtype: DType) -> Batch {

@@ -1,110 +1,120 @@
-//! Differential fuzzing: random valid kernels, the interpreter against XLA CPU.
+//! Differential tests: whole kernels, the interpreter against each plugin of XLA CPU.
 //!
-//! Runs if `SYSTOLE_FUZZ_SECONDS` says for how long; `SYSTOLE_FUZZ_SEED` says where to begin: a
-//! kernel depends on its seed alone, so a find is run again by its number. A find is made small by
-//! leaving ops out from the end, and its text is printed: it belongs into `tests/tile`.
+//! Random ones: so many in every run of the tests, with `./x fuzz` for as long as it says. A find
+//! is made small by leaving ops out from the end, and by folding. Its text is printed, and belongs
+//! into `tests/tile/run`, whose files are run here for ever.
 
-use crate::backend::{self, Backend};
-use crate::generate;
+use crate::backend::Backend;
+use crate::generate::{self, Numbers};
 use libtest_mimic::{Failed, Trial};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use systole::ir::Array;
+use systole::ir::Kernel;
+use systole::pass::fold;
 use systole::run::{Tolerance, compare};
 use systole::target::GENERIC;
 use systole::valid;
 
-/// How many ops a kernel is asked to have.
-const MAX_OPS: usize = 40;
-/// At least so many kernels must have been compared, and this share of all must be valid.
-const MIN_KERNELS: usize = 3;
-const MIN_VALID_PERCENT: usize = 80;
+/// How many random kernels there are in a run of the tests.
+const N_KERNELS: u64 = 64;
+const MAX_OPS: usize = 30;
 
-/// The fuzzer as a trial.
-pub(crate) fn trial() -> Trial {
-    Trial::test("fuzz::interp_against_stablehlo", fuzz)
-}
+/// The interpreter and the plugins.
+type Backends = [Arc<Backend>];
 
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
-fn fuzz() -> Result<(), Failed> {
-    let limit = Duration::from_secs(number("SYSTOLE_FUZZ_SECONDS", 15));
-    let first = number("SYSTOLE_FUZZ_SEED", 1);
-    let backends = backend::all();
-    let [interp, xla @ ..] = backends.as_slice() else { return Err("no back ends".into()) };
-    let start = Instant::now();
-    let (mut n_valid, mut n_all) = (0, 0);
-    for seed in first.. {
-        if start.elapsed() >= limit && n_valid >= MIN_KERNELS {
-            break;
-        }
-        n_all += 1;
-        let device = &xla[seed as usize % xla.len()];
-        match compare_backends(seed, MAX_OPS, interp, device) {
-            Outcome::Equal => n_valid += 1,
-            Outcome::Invalid(_) => {}
-            Outcome::Differs(_) => return Err(shrink(seed, interp, device).into()),
-        }
-        if n_all >= 10 && n_valid * 100 < n_all * MIN_VALID_PERCENT {
-            let reason = match compare_backends(seed, MAX_OPS, interp, device) {
-                Outcome::Invalid(reason) => reason,
-                Outcome::Equal | Outcome::Differs(_) => String::new(),
+/// A trial per plugin with its share of the random kernels, and one per plugin and file.
+pub(crate) fn trials(backends: &Backends) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for idx in 1..backends.len() {
+        let all = backends.to_vec();
+        trials.push(Trial::test(format!("{}::fuzz", all[idx].name), move || fuzz(&all, idx)));
+        for (name, text) in files() {
+            let all = backends.to_vec();
+            let trial = move || {
+                let kernel = Kernel::parse(&text)?;
+                let seed = text.lines().find_map(|line| line.strip_prefix("// seed: "));
+                let seed = seed.map_or(Ok(0), str::parse)?;
+                difference(&kernel, seed, &all, idx).map_or(Ok(()), |how| Err(how.into()))
             };
-            return Err(format!("only {n_valid} of {n_all} kernels are valid\n{reason}").into());
+            trials.push(Trial::test(format!("{}::{name}", backends[idx].name), trial));
         }
     }
-    println!("fuzz: {n_valid} kernels equal, {} invalid, from seed {first}", n_all - n_valid);
+    trials
+}
+
+/// The name and text of each file.
+fn files() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tile/run");
+    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn fuzz(backends: &Backends, idx: usize) -> Result<(), Failed> {
+    let n_plugins = backends.len() as u64 - 1;
+    let is_long = std::env::var_os("SYSTOLE_FUZZ_SECONDS").is_some();
+    let mut n = 0;
+    for seed in generate::seeds(N_KERNELS) {
+        if seed % n_plugins + 1 != idx as u64 {
+            continue;
+        }
+        n += 1;
+        if is_long {
+            // A plugin that dies takes the report with it.
+            println!("{}: seed {seed}", backends[idx].name);
+        }
+        let kernel = generate::kernel(seed, MAX_OPS, Numbers::Exact);
+        if let Some(how) = difference(&kernel, seed, backends, idx) {
+            return Err(find(seed, how, backends, idx).into());
+        }
+    }
+    println!("{}: {n} random kernels give what the interpreter gives", backends[idx].name);
     Ok(())
 }
 
-enum Outcome {
-    Equal,
-    /// Not a kernel, or one that the interpreter finds fault with.
-    Invalid(String),
-    Differs(String),
-}
-
-fn compare_backends(
-    seed: u64,
-    n_ops: usize,
-    interp: &Arc<Backend>,
-    device: &Arc<Backend>,
-) -> Outcome {
-    let (kernel, inputs) = generate::kernel(seed, n_ops);
-    let valid = match valid::check(kernel, &GENERIC) {
+/// What the plugin does otherwise than the interpreter; also if either does not run the kernel.
+fn difference(kernel: &Kernel, seed: u64, backends: &Backends, idx: usize) -> Option<String> {
+    let inputs = generate::inputs(kernel, seed, Numbers::Exact);
+    let valid = match valid::check(kernel.clone(), &GENERIC) {
         Ok(valid) => valid,
-        Err(errors) => return Outcome::Invalid(errors.to_string()),
+        Err(errors) => return Some(errors.to_string()),
     };
-    let expected = match interp.run(&valid, &inputs) {
-        Ok(outputs) => outputs,
-        Err(errors) => return Outcome::Invalid(errors.to_string()),
+    let run = |backend: &Backend| backend.run(&valid, &inputs).map_err(|errors| errors.to_string());
+    let (expected, got) = match (run(&backends[0]), run(&backends[idx])) {
+        (Ok(expected), Ok(got)) => (expected, got),
+        (Err(errors), _) | (_, Err(errors)) => return Some(errors),
     };
-    match device.run(&valid, &inputs) {
-        Ok(outputs) => differences(&expected, &outputs),
-        Err(errors) => Outcome::Differs(errors.to_string()),
-    }
+    let results = expected.iter().zip(&got).map(|(a, b)| compare(a, b, &Tolerance::exact()));
+    let wrong = results.enumerate().find(|(_, result)| !result.ok);
+    wrong.map(|(output, result)| format!("output {output}: {result:?}"))
 }
 
-/// Every value is a whole number that its type has, so that results are equal or wrong.
-fn differences(expected: &[Array], got: &[Array]) -> Outcome {
-    for (idx, (expected, got)) in expected.iter().zip(got).enumerate() {
-        let result = compare(expected, got, &Tolerance::exact());
-        if !result.ok {
-            return Outcome::Differs(format!("output {idx}: {result:?}"));
-        }
+/// The smallest kernel of this seed that still differs, as a file for `tests/tile/run`.
+fn find(seed: u64, how: String, backends: &Backends, idx: usize) -> String {
+    let differs = |kernel: &Kernel, idx| difference(kernel, seed, backends, idx);
+    let shorter = (0..MAX_OPS).find_map(|n_ops| {
+        let kernel = generate::kernel(seed, n_ops, Numbers::Exact);
+        differs(&kernel, idx).map(|how| (kernel, how))
+    });
+    let whole = || (generate::kernel(seed, MAX_OPS, Numbers::Exact), how);
+    let (mut kernel, mut how) = shorter.unwrap_or_else(whole);
+    let folded = fold(&kernel);
+    if let Some(still) = differs(&folded, idx) {
+        (kernel, how) = (folded, still);
     }
-    Outcome::Equal
-}
-
-/// The kernel of this seed with as few ops as still differ.
-fn shrink(seed: u64, interp: &Arc<Backend>, device: &Arc<Backend>) -> String {
-    for n_ops in 1..=MAX_OPS {
-        if let Outcome::Differs(how) = compare_backends(seed, n_ops, interp, device) {
-            let (kernel, _) = generate::kernel(seed, n_ops);
-            return format!("seed {seed}, {n_ops} ops, {}: {how}\n{kernel:#}", device.name);
-        }
-    }
-    format!("seed {seed} differed once, but not again")
+    let others = (1..backends.len()).filter(|&other| other != idx);
+    let others: Vec<String> = others
+        .map(|other| {
+            let differs = differs(&kernel, other).is_some();
+            format!("{} {}", backends[other].name, if differs { "differs too" } else { "does not" })
+        })
+        .collect();
+    format!("{how}\n{}\n// seed: {seed}\n{kernel:#}", others.join(", "))
 }

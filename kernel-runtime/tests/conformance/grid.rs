@@ -4,7 +4,7 @@ use crate::batch::{Batch, array};
 use crate::kernels;
 use crate::shape::build;
 use crate::sketch::{Sketch, access, dim};
-use systole::ir::kernel::{BlockDim, Extent, ParamKind};
+use systole::ir::kernel::{BlockDim, Extent, ParamKind, Value};
 use systole::ir::ops::{Binary, Compare, Precision};
 use systole::ir::{Array, DType};
 use systole::run::{Sampler, Tolerance};
@@ -16,6 +16,8 @@ pub(crate) fn batches() -> Vec<Batch> {
         batches.extend([revisit(n_steps), gather(n_steps), running_sum(n_steps)]);
     }
     batches.extend([loops(), stencil(), in_place(), dynamic_extent(1), dynamic_extent(5)]);
+    batches.extend([windows_by_table(), in_place_by_table(), table_of_tables()]);
+    batches.extend([(1, 1), (2, 3), (4, 1)].map(|(m, n)| dynamic_grid(m, n)));
     batches
 }
 
@@ -244,4 +246,151 @@ fn dynamic_extent(n: usize) -> Batch {
     let extent = array(DType::I32, &[], &[n as f64]);
     let name = format!("dynamic_extent_{n}::f32");
     kernel_batch(name, s.valid(), vec![extent, x], expected, Tolerance::exact())
+}
+
+/// Windows whose first row stands in a table, at any row.
+fn windows_by_table() -> Batch {
+    let x = whole_numbers(&[40, 128]);
+    let values = x.to_f64();
+    let starts = [3.0, 0.0, 24.0, 11.0];
+    let expected = build(DType::F32, &[64, 128], |i| {
+        values[(starts[i[0] / 16] as usize + i[0] % 16) * 128 + i[1]]
+    });
+    let mut s = Sketch::new("windows_by_table");
+    s.parallel(4);
+    s.prefetch(DType::I32, &[4]);
+    let window = [BlockDim::Element(16), BlockDim::Element(128)];
+    let x_ref = s.param(ParamKind::In, DType::F32, &[40, 128], &window, |s, g| {
+        let start = s.load_at(g[1], access(&[dim(None, 1, 1, false)]), &[g[0]]);
+        vec![start, s.int(0)]
+    });
+    let block = [BlockDim::Blocked(16), BlockDim::Blocked(128)];
+    let y = s.param(ParamKind::Out, DType::F32, &[64, 128], &block, |s, g| vec![g[0], s.int(0)]);
+    let tile = s.load(x_ref);
+    s.store(y, tile);
+    let inputs = vec![array(DType::I32, &[4], &starts), x];
+    kernel_batch("windows_by_table::f32".into(), s.valid(), inputs, expected, Tolerance::exact())
+}
+
+/// Blocks of an array that is updated in place, chosen by a table: neighbouring steps may add to
+/// one block, and blocks that are not in the table stay as they were.
+fn in_place_by_table() -> Batch {
+    let (y, x) = (whole_numbers(&[48, 128]), whole_numbers(&[40, 128]));
+    let (old, add) = (y.to_f64(), x.to_f64());
+    let blocks = [5usize, 1, 1, 1, 0];
+    let expected = build(DType::F32, &[48, 128], |i| {
+        let steps = (0..5).filter(|&step| blocks[step] == i[0] / 8);
+        old[i[0] * 128 + i[1]] + steps.map(|s| add[(8 * s + i[0] % 8) * 128 + i[1]]).sum::<f64>()
+    });
+    let mut s = Sketch::new("in_place_by_table");
+    s.arbitrary(5);
+    s.prefetch(DType::I32, &[5]);
+    let block = [BlockDim::Blocked(8), BlockDim::Blocked(128)];
+    let y_ref = s.param(ParamKind::InOut, DType::F32, &[48, 128], &block, |s, g| {
+        let block = s.load_at(g[1], access(&[dim(None, 1, 1, false)]), &[g[0]]);
+        vec![block, s.int(0)]
+    });
+    let x_ref = s.param(ParamKind::In, DType::F32, &[40, 128], &block, |s, g| vec![g[0], s.int(0)]);
+    let (tile, add) = (s.load(y_ref), s.load(x_ref));
+    let sum = s.binary(Binary::Add, tile, add);
+    s.store(y_ref, sum);
+    let table = array(DType::I32, &[5], &blocks.map(|block| block as f64));
+    let inputs = vec![table, y, x];
+    kernel_batch("in_place_by_table::f32".into(), s.valid(), inputs, expected, Tolerance::exact())
+}
+
+/// A table of two axes, indexed by an entry of another, which the body multiplies with as well.
+fn table_of_tables() -> Batch {
+    let x = whole_numbers(&[6, 8, 128]);
+    let values = x.to_f64();
+    let (rows, pages) = ([2usize, 0, 1], [[1, 5], [0, 3], [4, 4]]);
+    let expected = build(DType::F32, &[3, 2, 8, 128], |i| {
+        let page = pages[rows[i[0]]][i[1]];
+        (page + 1) as f64 * values[(page * 8 + i[2]) * 128 + i[3]]
+    });
+    let mut s = Sketch::new("table_of_tables");
+    let (b, p) = (s.parallel(3), s.arbitrary(2));
+    let row_table = s.prefetch(DType::I32, &[3]);
+    let page_table = s.prefetch(DType::I32, &[3, 2]);
+    let one = || dim(None, 1, 1, false);
+    let page = |s: &mut Sketch, tables: [Value; 2], b: Value, p: Value| {
+        let row = s.load_at(tables[0], access(&[one()]), &[b]);
+        s.load_at(tables[1], access(&[one(), one()]), &[row, p])
+    };
+    let block = [BlockDim::Squeezed, BlockDim::Blocked(8), BlockDim::Blocked(128)];
+    let x_ref = s.param(ParamKind::In, DType::F32, &[6, 8, 128], &block, |s, g| {
+        vec![page(s, [g[2], g[3]], g[0], g[1]), s.int(0), s.int(0)]
+    });
+    let block =
+        [BlockDim::Squeezed, BlockDim::Squeezed, BlockDim::Blocked(8), BlockDim::Blocked(128)];
+    let y = s.param(ParamKind::Out, DType::F32, &[3, 2, 8, 128], &block, |s, g| {
+        vec![g[0], g[1], s.int(0), s.int(0)]
+    });
+    let page = page(&mut s, [row_table, page_table], b, p);
+    let one = s.int(1);
+    let weight = s.binary(Binary::Add, page, one);
+    let weight = s.cast(weight, DType::F32);
+    let weight =
+        s.shape(systole::ir::ops::ShapeOp::Splat([8, 128].into_iter().collect()), &[weight]);
+    let tile = s.load(x_ref);
+    let product = s.binary(Binary::Mul, tile, weight);
+    s.store(y, product);
+    let ints = |shape: &[usize], values: Vec<f64>| array(DType::I32, shape, &values);
+    let inputs = vec![
+        ints(&[3], rows.iter().map(|&row| row as f64).collect()),
+        ints(&[3, 2], pages.iter().flatten().map(|&page| page as f64).collect()),
+        x,
+    ];
+    kernel_batch("table_of_tables::f32".into(), s.valid(), inputs, expected, Tolerance::exact())
+}
+
+/// Two axes whose extents are arguments, which index map and body compute with: the blocks of an
+/// `m` by `n` grid, numbered row by row, are summed with their weights.
+fn dynamic_grid(m: usize, n: usize) -> Batch {
+    let x = whole_numbers(&[64, 128]);
+    let values = x.to_f64();
+    let weight = (m * 10 + n) as f64;
+    let expected = build(DType::F32, &[8, 128], |i| {
+        (0..m * n).map(|step| weight * values[(8 * step + i[0]) * 128 + i[1]]).sum()
+    });
+    let mut s = Sketch::new("dynamic_grid");
+    let (i, j) = (s.arbitrary(1), s.arbitrary(1));
+    for axis in 0..2 {
+        s.b.kernel_mut().grid[axis].extent = Extent::Dynamic { operand: 1 - axis };
+    }
+    let block = [BlockDim::Blocked(8), BlockDim::Blocked(128)];
+    let x_ref = s.param(ParamKind::In, DType::F32, &[64, 128], &block, |s, g| {
+        let n = s.grid_extent(1);
+        let first = s.binary(Binary::Mul, g[0], n);
+        vec![s.binary(Binary::Add, first, g[1]), s.int(0)]
+    });
+    let y = s.output(DType::F32, &[8, 128]);
+    let (zero, ten) = (s.int(0), s.int(10));
+    let step = s.binary(Binary::Add, i, j);
+    let first = s.compare(Compare::Eq, step, zero);
+    let (m_value, n_value) = (s.grid_extent(0), s.grid_extent(1));
+    let weight = s.binary(Binary::Mul, m_value, ten);
+    let weight = s.binary(Binary::Add, weight, n_value);
+    let weight = s.cast(weight, DType::F32);
+    let weight =
+        s.shape(systole::ir::ops::ShapeOp::Splat([8, 128].into_iter().collect()), &[weight]);
+    let x_tile = s.load(x_ref);
+    let x_tile = s.binary(Binary::Mul, x_tile, weight);
+    s.if_(
+        first,
+        |s| {
+            s.store(y, x_tile);
+            vec![]
+        },
+        |s| {
+            let old = s.load(y);
+            let sum = s.binary(Binary::Add, old, x_tile);
+            s.store(y, sum);
+            vec![]
+        },
+    );
+    let extents = [n, m].map(|extent| array(DType::I32, &[], &[extent as f64]));
+    let [first, second] = extents;
+    let name = format!("dynamic_grid_{m}x{n}::f32");
+    kernel_batch(name, s.valid(), vec![first, second, x], expected, Tolerance::exact())
 }

@@ -3,7 +3,9 @@
 //! Cases are generated from the op tables, so a new op is tested on the day it is added. Each is
 //! compared with the meaning that the table gives it (or with plain loops), on the interpreter
 //! and on XLA CPU through both plugins. A back end that is wrong on purpose must fail in every
-//! family, and what a back end does not support is a declared row that must say so.
+//! family, and what a back end does not support is a declared row that must say so. Random kernels
+//! and those that once went wrong are run on all of them and compared, in `fuzz`. Cases after Pallas' own
+//! test suites, written with the macros, are in `pallas`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,14 +17,20 @@
 mod backend;
 mod batch;
 mod control;
+mod convert;
 mod dot;
 mod elementwise;
 mod fuzz;
+#[path = "../generate/mod.rs"]
 mod generate;
 mod grid;
 #[path = "../stablehlo/kernels.rs"]
 mod kernels;
 mod memory;
+mod pallas;
+#[cfg(feature = "mlir")]
+#[path = "../mosaic/program.rs"]
+mod program;
 mod reduce;
 mod scalar;
 mod shape;
@@ -44,15 +52,14 @@ fn main() {
     args.test_threads = args.test_threads.or(Some(2));
     let batches: Vec<Arc<Batch>> = batches().into_iter().map(Arc::new).collect();
     let mut trials = Vec::new();
-    for backend in backend::all() {
-        trials.extend(suite(&backend, &batches));
-        trials.extend(unsupported::trials(&backend));
+    let backends = backend::all();
+    for backend in &backends {
+        trials.extend(suite(backend, &batches));
+        trials.extend(unsupported::trials(backend));
     }
+    trials.extend(fuzz::trials(&backends));
+    trials.extend(pallas::trials(&backends));
     trials.extend(wrong_backend_fails(&batches));
-    // Asked for by its variable alone, until it has run long enough to be part of every test.
-    if std::env::var_os("SYSTOLE_FUZZ_SECONDS").is_some() {
-        trials.push(fuzz::trial());
-    }
     let n_cases: usize = batches.iter().map(|batch| batch.members.len()).sum();
     trials.push(Trial::test("the_suite_is_not_empty", move || {
         let enough = n_cases >= MIN_CASES;
@@ -65,6 +72,7 @@ fn batches() -> Vec<Batch> {
     let mut batches = elementwise::batches();
     batches.extend(scalar::batches());
     batches.extend(shape::batches());
+    batches.extend(convert::batches());
     batches.extend(reduce::batches());
     batches.extend(dot::batches());
     batches.extend(memory::batches());

@@ -74,7 +74,7 @@ fn scalars(
     }
     for &to in DType::ALL.iter().filter(|to| to.is_int()) {
         let name = format!("cast_{to}");
-        add(&name, &|x, _| to.wrap_int(x), Box::new(move |s, x, _| s.cast(x, to)));
+        add(&name, &|x, _| to.cast_int(x), Box::new(move |s, x, _| s.cast(x, to)));
     }
     let select = move |s: &mut Sketch, x, y| {
         let less = s.compare(ops::Compare::Lt, x, y);

@@ -1,7 +1,7 @@
 //! Ops that make or rearrange tiles.
 
 use crate::batch::{Batch, array};
-use systole::ir::ops::ShapeOp;
+use systole::ir::ops::{RollStride, ShapeOp};
 use systole::ir::ty::Shape;
 use systole::ir::{Array, DType};
 use systole::run::{Sampler, Tolerance};
@@ -75,6 +75,10 @@ fn batch(dtype: DType) -> Batch {
         ShapeOp::Slice { starts: shape(&[1, 0]), sizes: shape(&[5, 128]), strides: shape(&[3, 2]) };
     add("slice_strided", build(dtype, &[5, 128], |i| get(1 + 3 * i[0], 2 * i[1])), part);
     two_operands(&mut batch, dtype, x, &values);
+    rolls_by_rows(&mut batch, dtype, x, &values);
+    takes(&mut batch, dtype, x, &values);
+    let element = array(dtype, &[1, 1], &[get(9, 130)]);
+    extract(&mut batch, dtype, x, element);
     broadcasts(&mut batch, dtype);
     if dtype.is_int() {
         for axis in 0..2 {
@@ -122,10 +126,69 @@ fn two_operands(batch: &mut Batch, dtype: DType, x: usize, values: &[f64]) {
                     true => s.int(shift),
                     false => refs.scalar(s, scalar),
                 };
-                s.shape(ShapeOp::Roll { axis }, &[x, shift])
+                s.shape(ShapeOp::Roll { axis, stride: None }, &[x, shift])
             });
         }
     }
+}
+
+/// `roll` with a stride.
+fn rolls_by_rows(batch: &mut Batch, dtype: DType, x: usize, values: &[f64]) {
+    for (axis, by, shift, known) in [(1, 1, 3, true), (1, 300, -7, false), (0, 5, 2, false)] {
+        let period = [16, 256][axis] as i64;
+        let expected = build(dtype, &[16, 256], |i| {
+            let mut from = [i[0], i[1]];
+            let by = shift + (by * i[1 - axis]) as i64;
+            from[axis] = (i[axis] as i64 - by).rem_euclid(period) as usize;
+            values[from[0] * 256 + from[1]]
+        });
+        let name = format!("roll_strided_{axis}_{by}::{dtype}");
+        let scalar = batch.scalar(shift);
+        batch.case(name, expected, Tolerance::exact(), move |s, refs| {
+            let x = s.load(refs.inputs[x]);
+            let x = s.cast(x, dtype);
+            let shift = match known {
+                true => s.int(shift),
+                false => refs.scalar(s, scalar),
+            };
+            let stride = Some(RollStride { by, axis: 1 - axis });
+            s.shape(ShapeOp::Roll { axis, stride }, &[x, shift])
+        });
+    }
+}
+
+/// `take_along_axis`, to the same size and to another.
+fn takes(batch: &mut Batch, dtype: DType, x: usize, values: &[f64]) {
+    for (axis, sizes) in [(0, [16, 256]), (1, [16, 256]), (0, [8, 256]), (1, [16, 384])] {
+        let limit = [16, 256][axis];
+        let place = move |i: &[usize]| (i[0] * 37 + i[1] * 11 + 5) % limit;
+        let indices = build(DType::I32, &sizes, |i| place(i) as f64);
+        let expected = build(dtype, &sizes, |i| {
+            let mut from = [i[0], i[1]];
+            from[axis] = place(i);
+            values[from[0] * 256 + from[1]]
+        });
+        let indices = batch.input(indices);
+        let name = format!("take_along_axis_{axis}_{}::{dtype}", sizes[axis]);
+        batch.case(name, expected, Tolerance::exact(), move |s, refs| {
+            let x = s.load(refs.inputs[x]);
+            let (x, indices) = (s.cast(x, dtype), s.load(refs.inputs[indices]));
+            s.shape(ShapeOp::TakeAlongAxis { axis }, &[x, indices])
+        });
+    }
+}
+
+/// The only element of a part of `x`, as a scalar.
+fn extract(batch: &mut Batch, dtype: DType, x: usize, element: Array) {
+    let expected = build(dtype, &[8, 128], |_| element.to_f64()[0]);
+    batch.case(format!("extract::{dtype}"), expected, Tolerance::exact(), move |s, refs| {
+        let x = s.load(refs.inputs[x]);
+        let x = s.cast(x, dtype);
+        let (starts, sizes) = (shape(&[9, 130]), shape(&[1, 1]));
+        let part = s.shape(ShapeOp::Slice { starts, sizes: sizes.clone(), strides: sizes }, &[x]);
+        let scalar = s.shape(ShapeOp::Extract, &[part]);
+        s.shape(ShapeOp::Splat(shape(&[8, 128])), &[scalar])
+    });
 }
 
 fn broadcasts(batch: &mut Batch, dtype: DType) {

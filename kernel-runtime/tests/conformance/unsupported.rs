@@ -5,15 +5,15 @@ use crate::sketch::Sketch;
 use libtest_mimic::Trial;
 use std::sync::Arc;
 use systole::ir::DType;
+use systole::ir::Op;
 use systole::ir::kernel::Value;
-use systole::ir::ops::{Binary, Compare, ShapeOp};
+use systole::ir::ops::{Compare, RandomOp, ShapeOp};
 use systole::valid::Valid;
 
 type Row = (&'static str, fn(&mut Sketch, Value));
 
 /// What StableHLO cannot say. The list may become shorter, and longer only on purpose.
-const STABLEHLO: &[Row] =
-    &[("print", print), ("assert", assert), ("while_condition_stores", while_condition_stores)];
+const STABLEHLO: &[Row] = &[("print", print), ("assert", assert), ("prng", prng)];
 
 /// The trials of a back end's rows.
 pub(crate) fn trials(backend: &Arc<Backend>) -> Vec<Trial> {
@@ -53,24 +53,16 @@ fn print(s: &mut Sketch, _: Value) {
     s.print(&[one]);
 }
 
+fn prng(s: &mut Sketch, y: Value) {
+    let seed = s.int(7);
+    s.push(Op::Random(RandomOp::Seed), &[seed], &[]);
+    let bits = s.op(Op::Random(RandomOp::Bits([8, 128].into_iter().collect())), &[]);
+    let bits = s.cast(bits, DType::I32);
+    s.store(y, bits);
+}
+
 fn assert(s: &mut Sketch, _: Value) {
     let one = s.int(1);
     let holds = s.compare(Compare::Eq, one, one);
     s.assert(holds);
-}
-
-fn while_condition_stores(s: &mut Sketch, y: Value) {
-    let zero = s.int(0);
-    s.while_(
-        &[zero],
-        |s, args| {
-            put(s, y, args[0]);
-            let three = s.int(3);
-            s.compare(Compare::Lt, args[0], three)
-        },
-        |s, args| {
-            let one = s.int(1);
-            vec![s.binary(Binary::Add, args[0], one)]
-        },
-    );
 }

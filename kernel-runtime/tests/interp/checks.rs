@@ -414,39 +414,6 @@ fn inout_keeps_what_is_not_stored() {
 }
 
 #[test]
-fn loop_that_never_ends() {
-    let kernel = |step: i64| {
-        let (mut d, _) = Draft::new(&[("i", 3, Parallel)]);
-        let y = d.line(2).param(Out, "y", F32, &[24, 128], &[Blocked(8), Blocked(128)], &|d, g| {
-            vec![g[0], d.int(0)]
-        });
-        let zero = d.int(0);
-        d.line(4).repeat(
-            &[zero],
-            &|d, carried| {
-                let hundred = d.int(100);
-                d.compare(Compare::Lt, carried[0], hundred)
-            },
-            &|d, carried| {
-                let step = d.int(step);
-                vec![d.binary(Binary::Add, carried[0], step)]
-            },
-        );
-        let value = d.filled(F32, &SHAPE, 1.0);
-        d.line(9).store(y, value);
-        d.finish()
-    };
-    let options = Options { fuel: 1000, ..Options::default() };
-    for threads in [1, 4] {
-        let options = Options { threads, ..options.clone() };
-        let words = ["after 1000 units of work in one grid step", "raise `Options::fuel`"];
-        let result = run(kernel(0), &[], &options);
-        assert_caught(result, Code::INTERP_OUT_OF_FUEL, &[4], &words);
-    }
-    run(kernel(1), &[], &options).unwrap();
-}
-
-#[test]
 fn loop_step_not_positive() {
     let kernel = |step: i64| {
         pointwise(&|d, x| {

@@ -1,5 +1,6 @@
 //! The checking interpreter.
 
 mod checks;
+mod limits;
 mod numerics;
 mod support;

@@ -64,10 +64,6 @@ fn assert_same(what: &str, found: &[f64], expected: &[f64]) {
     }
 }
 
-fn wrap(dtype: DType, value: i64) -> f64 {
-    if dtype == Bool { (value & 1) as f64 } else { dtype.wrap_int(value) as f64 }
-}
-
 #[test]
 fn every_elementwise_op_on_every_type() {
     for &dtype in DType::ALL {
@@ -79,7 +75,7 @@ fn every_elementwise_op_on_every_type() {
                 .iter()
                 .map(|&x| match dtype.is_float() {
                     true => f64::from(dtype.round_f32(op.eval_float(x as f32))),
-                    false => wrap(dtype, op.eval_int(x as i64)),
+                    false => dtype.wrap_int(op.eval_int(x as i64)) as f64,
                 })
                 .collect();
             assert_same(&format!("{} {dtype}", op.name()), &found.to_f64(), &expected);
@@ -91,7 +87,7 @@ fn every_elementwise_op_on_every_type() {
             let expected: Vec<f64> = both()
                 .map(|(x, y)| match dtype.is_float() {
                     true => f64::from(dtype.round_f32(op.eval_float(x as f32, y as f32))),
-                    false => wrap(dtype, op.eval_int(x as i64, y as i64)),
+                    false => dtype.wrap_int(op.eval_int(x as i64, y as i64)) as f64,
                 })
                 .collect();
             assert_same(&format!("{} {dtype}", op.name()), &found.to_f64(), &expected);
@@ -119,7 +115,7 @@ fn casts_between_all_types() {
                         None => f64::from(x != 0.0),
                         Some((lo, hi)) => (x as i64).clamp(lo, hi) as f64,
                     },
-                    (false, false) => to.wrap_int(x as i64) as f64,
+                    (false, false) => to.cast_int(x as i64) as f64,
                 })
                 .collect();
             assert_same(&format!("{from} to {to}"), &found.to_f64(), &expected);
@@ -347,7 +343,7 @@ proptest! {
         let axis = axis % shape.len();
         let found = eval(&[counting(&shape)], &|d, x| {
             let shift = d.int(shift);
-            let rolled = d.shape_op(ShapeOp::Roll { axis }, &[x[0], shift]);
+            let rolled = d.shape_op(ShapeOp::Roll { axis, stride: None }, &[x[0], shift]);
             d.shape_op(ShapeOp::Concat { axis }, &[rolled, x[0]])
         });
         let mut to = shape.clone();

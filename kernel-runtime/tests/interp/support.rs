@@ -110,7 +110,7 @@ impl Draft {
             .map(|(axis, &size)| ParamAxis { name: format!("{name}{axis}"), size })
             .collect();
         let name = name.to_owned();
-        self.b.param(Param { name, kind, dtype, axes, space, window, loc: self.loc })
+        self.b.param(Param { name, kind, dtype, axes, space, window, pinned: None, loc: self.loc })
     }
 
     pub(crate) fn scratch(&mut self, name: &str, dtype: DType, shape: &[usize]) -> Value {

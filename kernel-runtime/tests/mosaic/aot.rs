@@ -3,49 +3,12 @@
 //!
 //! Many kernels go into one program, since a worker process costs more than a kernel's compile.
 
-use super::{cases, table};
-use std::fmt::Write;
+use super::{cases, program, table};
 use systole::aot::{self, Options, Report, Request};
 use systole::back::mosaic;
 use systole::ir::Kernel;
 use systole::target::{Target, V5E, V6E};
 use systole::valid;
-
-/// A program whose `@main` calls every one of these modules' and gives all their results.
-fn program(modules: &[String]) -> String {
-    let (mut functions, mut body) = (String::new(), String::new());
-    let (mut args, mut results, mut types) = (Vec::new(), Vec::new(), Vec::new());
-    for (idx, module) in modules.iter().enumerate() {
-        let start = module.find("func.func").unwrap();
-        let function = module[start..].strip_suffix("}\n").unwrap();
-        let name = format!("func.func private @k{idx}(");
-        functions.push_str(&function.replacen("func.func public @main(", &name, 1));
-        let (_, signature) = function.split_once("@main(").unwrap();
-        let (parameters, signature) = signature.split_once(") -> ").unwrap();
-        let (result, _) = signature.split_once(" {\n").unwrap();
-        let own: Vec<&str> =
-            parameters.split(", ").filter_map(|p| Some(p.split_once(": ")?.1)).collect();
-        let gives: Vec<&str> = result.trim_matches(['(', ')']).split(", ").collect();
-        let names: Vec<String> = (0..own.len()).map(|arg| format!("%a{idx}_{arg}")).collect();
-        args.extend(names.iter().zip(&own).map(|(name, ty)| format!("{name}: {ty}")));
-        let n = gives.len();
-        let (own, result) = (own.join(", "), result.to_owned());
-        let _ = writeln!(
-            body,
-            "%r{idx}:{n} = func.call @k{idx}({}) : ({own}) -> {result}",
-            names.join(", ")
-        );
-        results.extend((0..n).map(|result| format!("%r{idx}#{result}")));
-        types.extend(gives.iter().map(|ty| (*ty).to_owned()));
-    }
-    format!(
-        "module @kernels {{\n{functions}\nfunc.func public @main({}) -> ({}) {{\n{body}return {} : {}\n}}\n}}\n",
-        args.join(", "),
-        types.join(", "),
-        results.join(", "),
-        types.join(", ")
-    )
-}
 
 fn compile(name: &str, target: &'static Target, program: String) -> Report {
     let options = Options { cycles: false, lines: false, ..Options::default() };
@@ -53,7 +16,7 @@ fn compile(name: &str, target: &'static Target, program: String) -> Report {
 }
 
 /// Compiles all kernels that are valid for a target; where that fails, each alone, to name it.
-fn check(kernels: &[Kernel], target: &'static Target, at_least: usize) {
+pub(super) fn check(kernels: &[Kernel], target: &'static Target, at_least: usize) {
     let calls: Vec<(String, String)> = kernels
         .iter()
         .filter_map(|kernel| {
@@ -65,7 +28,7 @@ fn check(kernels: &[Kernel], target: &'static Target, at_least: usize) {
     assert!(calls.len() >= at_least, "{} kernels on {target}", calls.len());
     for chunk in calls.chunks(64) {
         let texts: Vec<String> = chunk.iter().map(|(_, text)| text.clone()).collect();
-        if compile("kernels", target, program(&texts)).is_ok() {
+        if compile("kernels", target, program::of(&texts)).is_ok() {
             continue;
         }
         for (name, text) in chunk {

@@ -5,7 +5,7 @@ use systole::ir::ops::{
     Access, AccessDim, Binary, Compare, ControlOp, DebugOp, Elementwise, Literal, MemoryOp,
     Precision, ReduceKind, ShapeOp, Unary,
 };
-use systole::ir::{DType, Kernel, Op, ParamKind, Semantics, Shape, Streams, Type, Value};
+use systole::ir::{DType, Extent, Kernel, Op, ParamKind, Semantics, Shape, Streams, Type, Value};
 
 use DType::{BF16, Bool, F32, I8, I32};
 use ParamKind::{In, InOut, Out, Prefetch};
@@ -28,6 +28,9 @@ pub(crate) fn all() -> Vec<Kernel> {
         in_out_simple(),
         in_out_computed(),
         prefetch(),
+        in_out_prefetch(),
+        element_prefetch(),
+        dynamic_grid(),
         streams(),
         mask_params(),
         masked_store(),
@@ -349,22 +352,71 @@ fn prefetch() -> Kernel {
     let value = k.load(x);
     let value = k.binary(Binary::Mul, value, scale);
     k.store(o, value);
+    k.remap(1, table, |k, args| vec![k.load_part(args[1], &[at_dynamic()], &[args[0]]), k.int(0)]);
+    k.remap(2, table, |k, args| vec![args[0], k.int(0)]);
+    k.finish()
+}
+
+/// An array updated in place in blocks that a table chooses: whether a step is the first to see its
+/// block is found by comparing entries of the table.
+fn in_out_prefetch() -> Kernel {
+    let mut k = Sketch::new("in_out_prefetch");
+    k.axis("i", 8, Arbitrary);
+    let table = k.smem(Prefetch, "table", I32, &[8]);
+    let y = k.param(InOut, "y", F32, &[128, 128], &[Cut::By(8, 0), Cut::Whole]);
+    let x = k.param(In, "x", F32, &[64, 128], &[Cut::By(8, 0), Cut::Whole]);
+    k.remap(1, table, |k, args| vec![k.load_part(args[1], &[at_dynamic()], &[args[0]]), k.int(0)]);
+    k.remap(2, table, |k, args| vec![args[0], k.int(0)]);
+    let (old, add) = (k.load(y), k.load(x));
+    let sum = k.binary(Binary::Add, old, add);
+    k.store(y, sum);
+    k.finish()
+}
+
+/// Windows whose first row stands in a table.
+fn element_prefetch() -> Kernel {
+    let mut k = Sketch::new("element_prefetch");
+    k.axis("i", 4, Arbitrary);
+    let table = k.smem(Prefetch, "table", I32, &[4]);
+    let x = k.param(In, "x", F32, &[80, 128], &[Cut::Element(16, 0, 0), Cut::Element(128, 0, 0)]);
+    let o = k.param(Out, "o", F32, &[64, 128], &[Cut::By(16, 0), Cut::Whole]);
+    k.remap(1, table, |k, args| {
+        let (eight, zero) = (k.int(8), k.int(0));
+        let group = k.load_part(args[1], &[at_dynamic()], &[args[0]]);
+        vec![k.binary(Binary::Mul, group, eight), zero]
+    });
+    k.remap(2, table, |k, args| vec![args[0], k.int(0)]);
+    let value = k.load(x);
+    k.store(o, value);
+    k.finish()
+}
+
+/// Two axes whose extents are arguments, with which the body and an index map compute.
+fn dynamic_grid() -> Kernel {
+    let mut k = Sketch::new("dynamic_grid");
+    let i = k.axis("i", 1, Arbitrary);
+    k.axis("j", 1, Arbitrary);
+    for axis in 0..2 {
+        k.b.kernel_mut().grid[axis].extent = Extent::Dynamic { operand: 1 - axis };
+    }
+    let x = k.param(In, "x", F32, &[64, 128], &[Cut::By(8, 0), Cut::Whole]);
     let loc = k.loc();
-    let table_ty = k.b.kernel().params[0].ref_type();
-    let (map, args) = k.b.open_block(&[Type::Scalar(I32), table_ty]);
-    let block = k.load_part(args[1], &[at_dynamic()], &[args[0]]);
-    let zero = k.b.constant(Literal::int(I32, 0), loc);
+    let (map, args) = k.b.open_block(&[Type::Scalar(I32), Type::Scalar(I32)]);
+    let n = k.op(Op::Control(ControlOp::GridExtent { axis: 1 }), &[]);
+    let first = k.binary(Binary::Mul, args[0], n);
+    let block = k.binary(Binary::Add, first, args[1]);
+    let zero = k.int(0);
     k.b.close_block(&[block, zero], loc);
-    if let Some(window) = &mut k.b.kernel_mut().params[1].window {
+    if let Some(window) = &mut k.b.kernel_mut().params[0].window {
         window.index_map = map;
     }
-    // Index maps of kernels with tables take the tables too.
-    let (map, args) = k.b.open_block(&[Type::Scalar(I32), k.b.kernel().params[0].ref_type()]);
-    let zero = k.b.constant(Literal::int(I32, 0), loc);
-    k.b.close_block(&[args[0], zero], loc);
-    if let Some(window) = &mut k.b.kernel_mut().params[2].window {
-        window.index_map = map;
-    }
+    let o = k.whole(Out, "o", F32, &[8, 128]);
+    let extent = k.op(Op::Control(ControlOp::GridExtent { axis: 0 }), &[]);
+    let one = k.int(1);
+    let last = k.binary(Binary::Sub, extent, one);
+    let is_last = k.compare(Compare::Eq, i, last);
+    let value = k.load(x);
+    k.when(is_last, |k| k.store(o, value));
     k.finish()
 }
 
@@ -515,9 +567,9 @@ fn roll() -> Kernel {
     let o = k.whole(Out, "o", F32, &[16, 256]);
     let shift = k.load_part(shifts, &[at(0)], &[]);
     let x = k.load(x);
-    let rolled = k.op(Op::Shape(ShapeOp::Roll { axis: 1 }), &[x, shift]);
+    let rolled = k.op(Op::Shape(ShapeOp::Roll { axis: 1, stride: None }), &[x, shift]);
     let back = k.int(-1);
-    let rolled = k.op(Op::Shape(ShapeOp::Roll { axis: 0 }), &[rolled, back]);
+    let rolled = k.op(Op::Shape(ShapeOp::Roll { axis: 0, stride: None }), &[rolled, back]);
     k.store(o, rolled);
     k.finish()
 }

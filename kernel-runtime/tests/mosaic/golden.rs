@@ -9,8 +9,7 @@ use systole::valid;
 
 fn text(kernel: &Kernel) -> String {
     let valid = valid::check(kernel.clone(), &V5E).unwrap_or_else(|errors| panic!("{errors}"));
-    let module = mosaic::lower(&valid, &Options::default());
-    module.unwrap_or_else(|errors| panic!("{errors}")).text
+    mosaic::text(&valid, &Options::default()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 #[test]

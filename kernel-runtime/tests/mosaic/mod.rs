@@ -1,9 +1,12 @@
 //! The Mosaic back end: recorded modules, determinism, refusals, and what each op becomes.
 
 mod aot;
-mod cases;
+mod call;
+pub(crate) mod cases;
 mod golden;
+pub(crate) mod ops;
+mod program;
 mod refuse;
 mod sketch;
 mod stable;
-mod table;
+pub(crate) mod table;

@@ -4,9 +4,9 @@ use super::cases;
 use super::sketch::{Cut, Sketch, run};
 use systole::back::mosaic::{self, Options};
 use systole::diag::{Code, Diagnostics};
-use systole::ir::ops::{Binary, DebugOp, Precision, ShapeOp};
+use systole::ir::ops::{Binary, ConvertOp, Precision, RollStride, ShapeOp};
 use systole::ir::{DType, Kernel, Op, ParamKind, Semantics, Shape, Streams};
-use systole::target::{GENERIC, Target, V5E, V6E};
+use systole::target::{GENERIC, Target, V4, V5E, V6E};
 use systole::valid;
 
 fn refusal(kernel: Kernel, target: &'static Target) -> Diagnostics {
@@ -59,15 +59,55 @@ fn refuses_strided_loads_of_narrow_types() {
     expect(&refusal(k.finish(), &V5E), "bf16 cannot be read or written in steps");
 }
 
-#[test]
-fn refuses_printing_tiles() {
+/// `o = op(x)` or `op(x, indices)`.
+fn shaped(op: ShapeOp, from: &[usize], to: &[usize]) -> Kernel {
     let mut k = Sketch::new("k");
-    let x = k.whole(ParamKind::In, "x", DType::F32, &[32, 128]);
-    let o = k.whole(ParamKind::Out, "o", DType::F32, &[32, 128]);
-    let value = k.load(x);
-    k.ops_none(Op::Debug(DebugOp::Print { message: "x".to_owned() }), &[value]);
+    let x = k.whole(ParamKind::In, "x", DType::F32, from);
+    let indices = k.whole(ParamKind::In, "indices", DType::I32, to);
+    let o = k.whole(ParamKind::Out, "o", DType::F32, to);
+    let (x, indices) = (k.load(x), k.load(indices));
+    let second = match op {
+        ShapeOp::Roll { .. } => k.int(1),
+        _ => indices,
+    };
+    let value = k.op(Op::Shape(op), &[x, second]);
     k.store(o, value);
-    expect(&refusal(k.finish(), &V5E), "`print` of a tile");
+    k.finish()
+}
+
+#[test]
+fn refuses_taking_where_no_register_reaches() {
+    let take = |axis| ShapeOp::TakeAlongAxis { axis };
+    let kernel = shaped(take(0), &[2, 8, 128], &[2, 8, 128]);
+    expect(&refusal(kernel, &V5E), "elements cannot be taken along axis 0 on v5e");
+    let kernel = shaped(take(1), &[8, 200], &[8, 256]);
+    expect(&refusal(kernel, &V5E), "256 elements cannot be taken from 200 along axis 1");
+    let kernel = shaped(take(1), &[8, 2048], &[8, 2048]);
+    expect(&refusal(kernel, &V5E), "needs 256 registers to be looked up, more than 64");
+    let kernel = shaped(take(0), &[8, 128], &[8, 128]);
+    expect(&refusal(kernel, &V4), "cannot be taken along the rows of a tile on v4");
+}
+
+#[test]
+fn refuses_strided_rolls_but_along_lanes() {
+    let roll = |axis, rows| {
+        let stride = Some(RollStride { by: 1, axis: rows });
+        shaped(ShapeOp::Roll { axis, stride }, &[8, 128], &[8, 128])
+    };
+    expect(&refusal(roll(0, 1), &V6E), "a roll along axis 0 that counts the rows along axis 1");
+    expect(&refusal(roll(1, 0), &V4), "a roll of each row by its own amount does not exist on v4");
+}
+
+#[test]
+fn refuses_bits_of_a_few_rows() {
+    let mut k = Sketch::new("k");
+    let x = k.whole(ParamKind::In, "x", DType::F32, &[4, 128]);
+    let o = k.whole(ParamKind::Out, "o", DType::BF16, &[8, 128]);
+    let value = k.load(x);
+    let convert = ConvertOp::BitcastRows { dtype: DType::BF16 };
+    let value = k.op(Op::Convert(convert), &[value]);
+    k.store(o, value);
+    expect(&refusal(k.finish(), &V5E), "the bits of 4 rows of f32 cannot be read as another type");
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Sketch {
             axes: axes(name, shape),
             space: MemorySpace::Vmem,
             window: Some(window),
+            pinned: None,
             loc,
         })
     }
@@ -129,8 +130,26 @@ impl Sketch {
             axes: axes(name, shape),
             space: MemorySpace::Smem,
             window: None,
+            pinned: None,
             loc,
         })
+    }
+
+    /// Gives a parameter another index map, which sees the one grid index and the one table.
+    pub(crate) fn remap(
+        &mut self,
+        param: usize,
+        table: Value,
+        map: impl FnOnce(&mut Sketch, &[Value]) -> Vec<Value>,
+    ) {
+        let loc = self.loc();
+        let table = self.b.kernel().ty(table).clone();
+        let (index_map, args) = self.b.open_block(&[Type::Scalar(DType::I32), table]);
+        let entries = map(self, &args);
+        self.b.close_block(&entries, loc);
+        if let Some(window) = &mut self.b.kernel_mut().params[param].window {
+            window.index_map = index_map;
+        }
     }
 
     pub(crate) fn scratch(&mut self, name: &str, dtype: DType, shape: &[usize]) -> Value {

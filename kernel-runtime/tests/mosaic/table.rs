@@ -34,8 +34,8 @@ pub(crate) fn rows() -> Vec<Row> {
     }
     for &op in Binary::ALL {
         let accepted = dtypes(&|dtype| op.accepts(dtype));
-        // The compiler has no power of scalars.
-        let no_scalars = op == Binary::Pow;
+        // The compiler has neither of scalars.
+        let no_scalars = matches!(op, Binary::Pow | Binary::Atan2);
         let op = Op::Elementwise(Elementwise::Binary(op));
         element_rows(&mut rows, &op, 2, &accepted, no_scalars);
     }
@@ -229,7 +229,7 @@ fn roll_row(dtype: DType) -> Row {
     let s = k.load_part(s, &[at(0)], &[]);
     let mut x = k.load(x);
     for axis in 0..2 {
-        x = k.op(Op::Shape(ShapeOp::Roll { axis }), &[x, s]);
+        x = k.op(Op::Shape(ShapeOp::Roll { axis, stride: None }), &[x, s]);
     }
     k.store(o, x);
     Row { kernel: k.finish(), refused: dtype == MISSING }

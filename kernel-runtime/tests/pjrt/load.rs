@@ -1,6 +1,6 @@
 //! Finding and loading plugins, the good and the bad ones.
 use super::plugins;
-use std::io::Write;
+use std::io::{Read, Write};
 use systole::pjrt::{Code, Plugin};
 
 #[test]
@@ -67,10 +67,46 @@ fn says_how_to_get_a_missing_plugin() {
     let empty = tempfile::tempdir().unwrap();
     let dir = empty.path().to_str().unwrap();
     let nowhere = [("SYSTOLE_CACHE_DIR", dir), ("HOME", dir), ("PATH", ""), ("VIRTUAL_ENV", "")];
-    for variables in [&[("SYSTOLE_PJRT_CPU", "/no/such.so")][..], &nowhere] {
-        let (ok, text) = run_with(variables, "pjrt::execute::adds");
-        assert!(!ok, "{text}");
-        assert!(text.contains("is not installed; run `./x setup`"), "{text}");
-        assert!(text.contains(variables[0].1), "{text}");
+    let (ok, text) =
+        run_with(&[&nowhere[..], &[("SYSTOLE_PJRT_CPU", "")]].concat(), "pjrt::execute::adds");
+    let what = "the PJRT CPU plugin is not installed: run `./x setup`, or set SYSTOLE_PJRT_CPU";
+    assert!(!ok && text.contains(what), "{text}");
+    assert!(text.contains("SYSTOLE_PJRT_CPU is not set") && text.contains(dir), "{text}");
+}
+
+/// Run by the test below with a variable that names something else.
+#[test]
+fn probe() {
+    match Plugin::cpu_client(&[("cpu_device_count", 1.into())]) {
+        Ok(client) => println!("PROBE {}", client.platform_name().unwrap()),
+        Err(error) => println!("PROBE {error}"),
     }
+}
+
+#[test]
+fn names_the_variable_of_a_library_that_is_no_cpu_plugin() {
+    let text = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(text.path(), "no library").unwrap();
+    // Loading a library that is cut short would end the process by a signal.
+    let cut = tempfile::NamedTempFile::new().unwrap();
+    let mut head = vec![0; 4096];
+    std::fs::File::open(plugins()[0].path()).unwrap().read_exact(&mut head).unwrap();
+    std::fs::write(cut.path(), head).unwrap();
+    // Loaded, it would ask a metadata server for minutes.
+    let libtpu = Plugin::tpu_path().unwrap();
+    let cure = "set SYSTOLE_PJRT_CPU to the PJRT CPU plugin, or unset it to use what `./x setup`";
+    for (path, what) in [
+        (std::path::Path::new("/no/such/plugin.so"), "there is no such file"),
+        (std::path::Path::new("/tmp"), "it is a folder"),
+        (text.path(), "it is no shared library"),
+        (cut.path(), "it is a shared library cut short"),
+        (&libtpu, "it is libtpu, which drives TPUs alone"),
+    ] {
+        let path = path.to_str().unwrap();
+        let (ok, printed) = run_with(&[("SYSTOLE_PJRT_CPU", path)], "pjrt::load::probe");
+        assert!(ok, "{printed}");
+        let named = format!("SYSTOLE_PJRT_CPU={path}: {what}");
+        assert!(printed.contains(&named) && printed.contains(cure), "{printed}");
+    }
+    assert!(run_with(&[], "pjrt::load::probe").1.contains("PROBE cpu"));
 }

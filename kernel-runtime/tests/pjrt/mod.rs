@@ -2,7 +2,9 @@
 mod execute;
 mod host_call;
 mod load;
+mod partitions;
 mod several_devices;
+mod share;
 
 use systole::pjrt::{Client, CompileOptions, ElementType, Executable, Plugin};
 

@@ -22,6 +22,7 @@ fn kernel() -> Kernel {
             axes: axes.map(|(name, size)| ParamAxis { name: name.into(), size }).to_vec(),
             space: MemorySpace::Vmem,
             window: None,
+            pinned: None,
             loc: LocId::UNKNOWN,
         });
     }

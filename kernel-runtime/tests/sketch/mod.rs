@@ -18,11 +18,13 @@ use systole::valid::{self, Valid};
 /// A kernel being written.
 pub(crate) struct Sketch {
     pub(crate) b: Builder,
+    /// Where the ops that follow come from.
+    pub(crate) loc: LocId,
 }
 
 impl Sketch {
     pub(crate) fn new(name: &str) -> Sketch {
-        Sketch { b: Builder::new(name) }
+        Sketch { b: Builder::new(name), loc: LocId::UNKNOWN }
     }
 
     /// Adds a grid axis; all of them come before the parameters.
@@ -71,6 +73,11 @@ impl Sketch {
         self.param(kind, dtype, shape, &block, |s, _| shape.iter().map(|_| s.int(0)).collect())
     }
 
+    /// The number of steps along a grid axis.
+    pub(crate) fn grid_extent(&mut self, axis: usize) -> Value {
+        self.op(Op::Control(ControlOp::GridExtent { axis }), &[])
+    }
+
     pub(crate) fn input(&mut self, dtype: DType, shape: &[usize]) -> Value {
         self.whole(ParamKind::In, dtype, shape)
     }
@@ -99,7 +106,16 @@ impl Sketch {
             .map(|(axis, &size)| ParamAxis { name: format!("p{idx}d{axis}"), size })
             .collect();
         let loc = LocId::UNKNOWN;
-        self.b.param(Param { name: format!("p{idx}"), kind, dtype, axes, space, window, loc })
+        self.b.param(Param {
+            name: format!("p{idx}"),
+            kind,
+            dtype,
+            axes,
+            space,
+            window,
+            pinned: None,
+            loc,
+        })
     }
 
     pub(crate) fn scratch(&mut self, dtype: DType, shape: &[usize]) -> Value {
@@ -123,7 +139,7 @@ impl Sketch {
 
     /// Adds an op; gives its results.
     pub(crate) fn push(&mut self, op: Op, operands: &[Value], regions: &[BlockId]) -> Vec<Value> {
-        match self.b.push_with_regions(op, operands, regions, LocId::UNKNOWN) {
+        match self.b.push_with_regions(op, operands, regions, self.loc) {
             Ok(results) => results.to_vec(),
             Err(error) => panic!("{error}"),
         }
@@ -134,11 +150,11 @@ impl Sketch {
     }
 
     pub(crate) fn int(&mut self, value: i64) -> Value {
-        self.b.constant(Literal::int(DType::I32, value), LocId::UNKNOWN)
+        self.b.constant(Literal::int(DType::I32, value), self.loc)
     }
 
     pub(crate) fn literal(&mut self, dtype: DType, value: f64) -> Value {
-        self.b.constant(Literal::from_f64(dtype, value), LocId::UNKNOWN)
+        self.b.constant(Literal::from_f64(dtype, value), self.loc)
     }
 
     /// A tile with one value everywhere, of a type like that of another value.

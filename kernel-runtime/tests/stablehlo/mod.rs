@@ -1,4 +1,7 @@
-//! The StableHLO back end: golden texts and refusals. Results are tested by `conformance`.
+//! The StableHLO back end: golden texts, refusals, and what it has to avoid. Results are tested by
+//! `conformance`.
 mod golden;
 mod kernels;
+mod lanes;
 mod refuse;
+mod xla;

@@ -3,7 +3,7 @@
 use crate::sketch::Sketch;
 use systole::back::stablehlo::{self, Options};
 use systole::diag::{Code, Diagnostics};
-use systole::ir::ops::{Binary, Compare, ShapeOp};
+use systole::ir::ops::{Binary, Compare, ReduceKind, ShapeOp};
 use systole::ir::{Array, DType};
 use systole::run::{XlaDevice, device};
 
@@ -28,28 +28,6 @@ fn refuses_print_and_assert_both_at_once() {
 }
 
 #[test]
-fn refuses_a_store_in_the_condition_of_a_while() {
-    let mut s = Sketch::new("store_in_condition");
-    let y = s.output(DType::I32, &[8, 128]);
-    let zero = s.int(0);
-    s.while_(
-        &[zero],
-        |s, args| {
-            let tile = s.shape(ShapeOp::Splat([8, 128].into_iter().collect()), &[args[0]]);
-            s.store(y, tile);
-            let three = s.int(3);
-            s.compare(Compare::Lt, args[0], three)
-        },
-        |s, args| {
-            let one = s.int(1);
-            vec![s.binary(Binary::Add, args[0], one)]
-        },
-    );
-    let errors = refusal(s);
-    assert_eq!(errors.0[0].code, Code::STABLEHLO_UNSUPPORTED, "{errors}");
-}
-
-#[test]
 fn inputs_that_do_not_fit_are_named() {
     let mut s = Sketch::new("copy");
     let x = s.input(DType::F32, &[8, 128]);
@@ -69,5 +47,31 @@ fn inputs_that_do_not_fit_are_named() {
 fn a_program_that_the_plugin_refuses_is_a_diagnostic() {
     let device = XlaDevice::xla_cpu().unwrap();
     let errors = device.compile("module { nonsense }").unwrap_err();
+    assert_eq!(errors.0[0].code, Code::RUN_DEVICE, "{errors}");
+}
+
+/// 128 scratch arrays of 8 GiB, each carried from step to step.
+#[test]
+fn a_program_larger_than_memory_is_a_diagnostic() {
+    let shape = [1 << 16, 1 << 15];
+    let mut s = Sketch::new("huge");
+    let i = s.arbitrary(3);
+    let y = s.output(DType::I32, &[8, 1 << 15]);
+    let rows = s.shape(
+        ShapeOp::Iota { dtype: DType::I32, shape: shape.into_iter().collect(), axis: 0 },
+        &[],
+    );
+    let mut sum = s.shape(ShapeOp::Splat([1, 1 << 15].into_iter().collect()), &[i]);
+    for _ in 0..128 {
+        let memory = s.scratch(DType::I32, &shape);
+        let old = s.load(memory);
+        let new = s.binary(Binary::Add, old, rows);
+        s.store(memory, new);
+        let column = s.reduce(ReduceKind::Max, new, 0);
+        sum = s.binary(Binary::Add, sum, column);
+    }
+    let sum = s.broadcast(sum, &[8, 1 << 15]);
+    s.store(y, sum);
+    let errors = XlaDevice::xla_cpu().unwrap().run(&s.valid(), &[]).unwrap_err();
     assert_eq!(errors.0[0].code, Code::RUN_DEVICE, "{errors}");
 }

@@ -26,6 +26,8 @@ impl fmt::Display for Finding {
 /// A module may use the ones before it only: see `bites::the_table_has_no_cycle`.
 pub(crate) const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("diag", &[]),
+    // Bytes on disk by hash, whatever they mean.
+    ("cache", &[]),
     ("ir", &["diag"]),
     // Chip tables: data, in terms of the IR's element types.
     ("target", &["diag", "ir"]),
@@ -36,17 +38,28 @@ pub(crate) const DEPENDENCIES: &[(&str, &[&str])] = &[
     // Speaks to plugins in bytes and programs; knows element types, and nothing of kernels.
     ("pjrt", &["diag", "ir"]),
     // Compiles finished modules for a chip, through libtpu.
-    ("aot", &["diag", "ir", "target", "valid", "back", "pjrt"]),
-    ("run", &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot"]),
-    ("tune", &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"]),
+    ("aot", &["diag", "cache", "ir", "target", "valid", "pass", "back", "pjrt"]),
+    ("run", &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot"]),
+    (
+        "tune",
+        &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"],
+    ),
+    // Documentation alone.
+    ("pallas", &[]),
     // What a kernel's author imports: re-exports, like lib.rs.
     (
         "prelude",
-        &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run", "tune"],
+        &[
+            "diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot",
+            "run", "tune",
+        ],
     ),
     (
         "cli",
-        &["diag", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run", "tune"],
+        &[
+            "diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot",
+            "run", "tune",
+        ],
     ),
 ];
 

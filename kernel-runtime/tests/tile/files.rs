@@ -3,6 +3,8 @@
 //! * `roundtrip/`: printing the parsed file gives the file.
 //! * `valid/`: the file is valid for its targets, with exactly the warnings it says.
 //! * `invalid/`: parsing or validation fails with exactly the errors (and warnings) it says.
+//! * `run/`: for the tests of `conformance`, which run each file on every back end; `// seed: 3` names
+//!   the inputs.
 //!
 //! What a file says stands on the offending line, `//~ error[code]: part of the message`, or
 //! `//~^` on the line below it (`//~^^` two lines below), or `//~?` anywhere for a diagnostic without a place. The line

@@ -2,5 +2,5 @@
 
 mod files;
 mod fold;
-mod generate;
+mod pin;
 mod roundtrip;

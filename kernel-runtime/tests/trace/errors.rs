@@ -1,8 +1,11 @@
 //! Mistakes in a kernel's body or call: each is one diagnostic at the user's line.
 
 use super::{assert_error, f32s, only};
+use systole::back::interp;
 use systole::diag::Code;
 use systole::prelude::*;
+use systole::target::GENERIC;
+use systole::valid;
 
 #[tpu_kernel(grid(i))]
 fn add(
@@ -186,4 +189,100 @@ fn tracing_goes_on_after_a_mistake() {
     let errors = several().trace(&[f32s(&[8, 128])]).unwrap_err();
     let codes: Vec<Code> = errors.iter().map(|error| error.code).collect();
     assert_eq!(codes, [Code::IR_SHAPE, Code::IR_INDEX, Code::IR_INDEX, Code::IR_SHAPE], "{errors}");
+}
+
+#[tpu_kernel]
+fn follow_ups(#[block(m, n)] a: In<f32>, #[block(m, n)] o: Out<f32>) {
+    let x = a[(0..4, .., ..)];
+    let y = x.slice((0..2, ..)).transpose() + x.row_sum();
+    // Sizes that host code computes from what is not there.
+    let (rows, columns) = (y.size(0) - 1, y.shape().len() * 8);
+    let mut z = zeros([rows, columns]) + iota([8, 64], 0).cast::<f32>();
+    for j in (0..8).step_by(rows) {
+        z = concat(&[z, z], 0) + j.cast::<f32>();
+    }
+    o[(ds(rows, columns), ..)] = z;
+    if a.shape()[0] > 4 {
+        o[..] = y.slice((0..1, 0..columns + 1)) * 1.0;
+    }
+}
+
+#[test]
+fn what_follows_from_a_mistake_is_not_told() {
+    let error = only(follow_ups().trace(&[f32s(&[8, 128])]));
+    assert_error(&error, Code::IR_INDEX, "index has 3 entries but the reference has rank 2");
+}
+
+#[tpu_kernel]
+fn by_zero(
+    #[comptime] divisor: usize,
+    #[block(m, n)] a: In<i32>,
+    #[block(m, n)] o: Out<i32>,
+    #[block(m, n)] f: Out<f32>,
+) {
+    let zero = scalar::<i32>(divisor);
+    let mut x = a[..] / divisor;
+    x %= zero;
+    x += a[..] / full([m, n], zero);
+    x += scalar::<i32>(7) / zero + scalar::<i32>(7).rem(divisor);
+    o[..] = x;
+    f[..] = a[..].cast::<f32>() / divisor as f32;
+}
+
+#[test]
+fn rejects_integer_division_by_zero() {
+    let args = [ArgSpec::of::<i32>(&[8, 128])];
+    let errors = by_zero(0).trace(&args).unwrap_err();
+    let found: Vec<(u32, &str)> =
+        errors.iter().map(|e| (e.labels[0].span.line, e.message.as_str())).collect();
+    let line = found[0].0;
+    let expected = [
+        (line, "`div` of `i32` by 0"),
+        (line + 1, "`rem` of `i32` by 0"),
+        (line + 2, "`div` of `i32` by 0"),
+        (line + 3, "`div` of `i32` by 0"),
+        (line + 3, "`rem` of `i32` by 0"),
+    ];
+    assert_eq!(found, expected, "{errors}");
+    assert!(errors.iter().all(|e| e.code == Code::TRACE_NUMBER && e.help.is_some()));
+    by_zero(2).trace(&args).unwrap();
+}
+
+#[tpu_kernel]
+fn overflowing(#[block(m, n)] a: In<f32>, #[block(m, n)] o: Out<f32>) {
+    let start = scalar::<i32>(1 << 20) * (1 << 12);
+    o[..] = a[(ds(start, 8), ..)];
+}
+
+#[test]
+fn arithmetic_on_constants_that_overflows_is_called_so() {
+    let error = overflowing().call(&super::ramp(&[8, 128])).unwrap_err().0.remove(0);
+    let message = "the index of `a` along axis 0 comes from 4294967296, which does not fit 32 bits";
+    assert_error(&error, Code::INTERP_INDEX_OVERFLOW, message);
+    assert_eq!(error.labels.len(), 2, "where it wraps, and where it is used: {error}");
+    let kernel = overflowing().trace(&[f32s(&[8, 128])]).unwrap();
+    let error = systole::valid::check(kernel, &systole::target::V5E).unwrap_err().0.remove(0);
+    assert_error(&error, Code::VALID_INDEX_OVERFLOW, "an index of `load` reaches 4294967296");
+}
+
+#[tpu_kernel(grid(i = steps, j = steps))]
+fn so_many_steps(#[comptime] steps: usize, #[block(m, n)] a: In<f32>, #[block(m, n)] o: Out<f32>) {
+    if i + j == 0 {
+        o[..] = a[..];
+    }
+}
+
+/// What no parameter and no op is to blame for is told at the kernel's own line.
+#[test]
+fn mistakes_of_a_whole_kernel_name_its_line() {
+    let kernel = so_many_steps(1 << 16).trace(&[f32s(&[8, 128])]).unwrap();
+    let errors = valid::check(kernel, &GENERIC).unwrap_err();
+    assert_error(&errors.0[0], Code::VALID_GRID_OVERFLOW, "the grid 65536 x 65536 has more than");
+    let name = line!() - 12;
+    assert_eq!(errors.0[0].labels[0].span.line, name, "{errors}");
+    let kernel = so_many_steps(2).trace(&[f32s(&[8, 128])]).unwrap();
+    let valid = valid::check(kernel, &GENERIC).unwrap();
+    let errors = interp::run(&valid, &[], &interp::Options::default()).unwrap_err();
+    assert_error(&errors.0[0], Code::INTERP_INPUT, "`so_many_steps` takes 1 arrays");
+    assert_eq!(errors.0[0].labels[0].span.line, name, "{errors}");
 }

@@ -2,10 +2,13 @@
 
 mod control;
 mod errors;
+mod functions;
+mod hidden;
 mod host;
 mod launch;
 mod ops;
 mod surface;
+mod tables;
 
 use systole::diag::{Diagnostic, Diagnostics};
 use systole::prelude::*;

@@ -35,7 +35,7 @@ fn numbers_scalars_and_tiles_mix_in_either_order() {
 fn integers(#[block(m, n)] x: In<i32>, #[block(m, n)] o: Out<i32>) {
     let x = x[..];
     let odd = x & 1;
-    let mask = (x > 2) & !(x == 5) | (x < 0) ^ (x == 1);
+    let mask = (x > 2) & !(x == 5) | !scalar::<bool>(true) | (x < 0) ^ (x == 1);
     let y = (select(mask, x << 2, x >> 1) + (odd | 2)) ^ 3;
     o[..] = 3 * y - mask.cast::<i32>() + (10 - x) / 3 + x.pow_like();
 }

@@ -34,17 +34,7 @@ pub fn flash_attention<T: Float>(
     #[scratch(plan.state_shape(d))] acc: Vmem<f32>,
 ) {
     let refs = Refs { q, k, v, o, lse: None, scores: [even, odd], max, sum, acc };
-    for (case, condition) in plan.dispatch(i, j) {
-        let tile = SuperTile::new(&config, &plan, &case, [bi, hi, i, j], d);
-        match condition {
-            None => tile.run(refs),
-            Some(condition) => {
-                if condition {
-                    tile.run(refs);
-                }
-            }
-        }
-    }
+    attend(&config, &plan, [bi, hi, i, j], refs);
 }
 
 /// [`flash_attention`] with the log-sum-exp of each row's scaled scores as a second output,
@@ -72,8 +62,15 @@ pub fn flash_attention_lse<T: Float>(
     #[scratch(plan.state_shape(d))] acc: Vmem<f32>,
 ) {
     let refs = Refs { q, k, v, o, lse: Some(lse), scores: [even, odd], max, sum, acc };
-    for (case, condition) in plan.dispatch(i, j) {
-        let tile = SuperTile::new(&config, &plan, &case, [bi, hi, i, j], d);
+    attend(&config, &plan, [bi, hi, i, j], refs);
+}
+
+/// One grid step: the body of the super tile that it is on.
+#[tpu_fn]
+fn attend<T: Float>(config: &Attention, plan: &Plan, at: [Scalar<i32>; 4], refs: Refs<T>) {
+    let d = refs.q.shape()[1];
+    for (case, condition) in plan.dispatch(at[2], at[3]) {
+        let tile = SuperTile::new(config, plan, &case, at, d);
         match condition {
             None => tile.run(refs),
             Some(condition) => {

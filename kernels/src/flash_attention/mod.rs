@@ -34,7 +34,7 @@ pub struct At {
 
 /// A mask function: true where a query may see a key, `[m, n]` or one that repeats to it.
 pub type MaskFn = Arc<dyn Fn(At) -> Tile<bool> + Send + Sync>;
-/// A score function: new logits `[m, n]` from scaled ones.
+/// A score function: new logits `[m, n]`, or ones that repeat to them, from scaled ones.
 pub type ScoreFn = Arc<dyn Fn(Tile<f32>, At) -> Tile<f32> + Send + Sync>;
 
 /// What attention to compute: `softmax(score(q k^T scale), mask) v`.
@@ -59,6 +59,8 @@ pub struct Attention {
     pub mask: Option<MaskFn>,
     /// Changes the scaled logits.
     pub score: Option<ScoreFn>,
+    /// Whether a window of no keys was asked for, which [`Attention::kernel`] refuses.
+    pub sees_nothing: bool,
     /// Tile sizes; chosen for the chip if not given.
     pub blocks: Option<Blocks>,
 }
@@ -71,6 +73,7 @@ impl fmt::Debug for Attention {
             .field("precision", &self.precision)
             .field("mask", &self.mask.is_some())
             .field("score", &self.score.is_some())
+            .field("sees_nothing", &self.sees_nothing)
             .field("blocks", &self.blocks)
             .finish()
     }
@@ -113,10 +116,12 @@ impl Attention {
         self
     }
 
-    /// A query sees its own position and the `size - 1` keys before it.
+    /// A query sees its own position and the `size - 1` keys before it. A window of 0 keys is
+    /// refused by [`Attention::kernel`]: no query would see anything.
     pub fn sliding_window(mut self, size: usize) -> Attention {
         self.band.after = Some(0);
         self.band.before = Some(size.saturating_sub(1));
+        self.sees_nothing = size == 0;
         self
     }
 
@@ -175,6 +180,10 @@ impl Attention {
                 message,
                 "give a positive number; negate `q` for another sign",
             ));
+        }
+        if self.sees_nothing {
+            let message = "a sliding window of 0 keys lets no query see a key".to_owned();
+            return Err(crate::refuse(message, "give the window at least 1 key: the query's own"));
         }
         if kv_h == 0 || !h.is_multiple_of(kv_h) {
             let message = format!("{h} query heads cannot share {kv_h} key heads evenly");

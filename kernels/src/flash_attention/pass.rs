@@ -126,11 +126,13 @@ impl<'a> SuperTile<'a> {
                 q: iota([rows.len(), 1], 0) + (i * self.plan.blocks.zq + (base + rows.start)),
                 k: iota([1, cols.len()], 1) + (j * self.plan.blocks.zk + cols.start),
             };
+            let shape = [rows.len(), cols.len()];
             if let Some(score) = &self.config.score {
-                scores = score(scores * self.scale, at);
+                let scored = score(scores * self.scale, at);
+                scores = scored.fit(shape, "the `score` function of the attention");
             }
             if let Some(mask) = &self.config.mask {
-                let keep = mask(at).broadcast_to([rows.len(), cols.len()]);
+                let keep = mask(at).fit(shape, "the `mask` function of the attention");
                 scores = select(keep, scores, MASKED);
             }
         }

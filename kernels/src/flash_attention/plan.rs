@@ -58,8 +58,6 @@ pub struct Case {
     pub last: bool,
     /// Whether the tile's rows see no key at all.
     pub empty: bool,
-    /// The `(i, j)` of one such tile.
-    pub example: (usize, usize),
 }
 
 /// A product of a query block with some keys.
@@ -109,7 +107,7 @@ impl Plan {
             };
             for j in first..=last {
                 let case = self.case(i, j, (first, last), empty);
-                if !cases.iter().any(|known| known.same_body(&case)) {
+                if !cases.contains(&case) {
                     cases.push(case);
                 }
             }
@@ -127,7 +125,6 @@ impl Plan {
             first: j == first,
             last: j == last,
             empty,
-            example: (i, j),
         }
     }
 
@@ -272,14 +269,6 @@ impl Plan {
             rows: first..(last + dt).min(bq),
             edges,
         })
-    }
-}
-
-impl Case {
-    fn same_body(&self, other: &Case) -> bool {
-        let key =
-            |case: &Case| (case.delta, case.n_rows, case.n_cols, case.first, case.last, case.empty);
-        key(self) == key(other)
     }
 }
 

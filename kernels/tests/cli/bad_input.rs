@@ -46,18 +46,30 @@ fn bad_files_are_diagnosed() {
     for bytes in [&b""[..], &[0xff; 64], b"{}", &[8, 0, 0, 0, 0, 0, 0, 0, b'{', b'}']] {
         std::fs::write(&path, bytes).unwrap();
         let ran = kernels(&["run", "scale_add", "--json", "--input", path.to_str().unwrap()]);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains("run::input_"), "{}", ran.err);
+        let code = ran.json()["diagnostics"][0]["code"].clone();
+        assert!(code.as_str().is_some_and(|code| code.starts_with("run::input_")), "{code}");
     }
 }
 
 #[test]
-fn missing_cpu_plugin_fails_the_kernel_with_the_cure() {
-    let mut command = command(&["run", "scale_add", "--on", "xla-cpu", "--json"]);
-    let output = command.env("SYSTOLE_PJRT_CPU", "/no/such/plugin.so").output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("./x setup"), "{err}");
-    let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(row["ok"] == false && row["max_ulp"].is_null(), "{row}");
+fn wrong_cpu_plugin_fails_the_kernel_with_the_cure() {
+    // Loaded, libtpu would ask a metadata server for minutes where there is none.
+    let libtpu = systole::pjrt::Plugin::tpu_path().unwrap();
+    for (path, what) in [
+        ("/no/such/plugin.so", "there is no such file"),
+        (libtpu.to_str().unwrap(), "it is libtpu"),
+    ] {
+        let mut command = command(&["run", "scale_add", "--on", "xla-cpu", "--json"]);
+        let output = command.env("SYSTOLE_PJRT_CPU", path).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        let row: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(row["ok"] == false && row["max_ulp"].is_null(), "{row}");
+        assert_eq!(row["diagnostics"][0]["code"], "run::device", "{row}");
+        for part in [&format!("SYSTOLE_PJRT_CPU={path}: {what}"), "unset it", "./x setup"] {
+            assert!(err.contains(part) && row["diagnostics"].to_string().contains(part), "{err}");
+        }
+    }
 }

@@ -75,6 +75,7 @@ fn bench_compares_with_xla() {
             ("hbm_bytes", Kind::Count),
             ("xla_hbm_bytes", Kind::Count),
             ("note", Kind::Text),
+            ("diagnostics", Kind::Array),
         ],
     );
     let number = |name: &str| rows[0][name].as_f64().unwrap();
@@ -84,12 +85,46 @@ fn bench_compares_with_xla() {
 }
 
 #[test]
-fn missing_libtpu_is_one_diagnostic() {
-    for args in [&["check", "scale_add"][..], &["bench", "scale_add"]] {
-        let output = command(args).env("TPU_LIBRARY_PATH", "/no/such/libtpu.so").output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{err}");
-        assert_eq!(err.matches("error[").count(), 1, "{err}");
-        assert!(err.contains("./x setup"), "{err}");
+fn a_set_up_that_compiles_nothing_is_one_diagnostic() {
+    let cpu = systole::pjrt::Plugin::cpu().unwrap().path().to_owned();
+    for (variable, value, cure) in [
+        ("TPU_LIBRARY_PATH", "/no/such/libtpu.so", "./x setup"),
+        ("TPU_LIBRARY_PATH", cpu.to_str().unwrap(), "./x setup"),
+        ("SYSTOLE_AOT_WORKER_BIN", "/no/such/worker", "or unset it"),
+        ("SYSTOLE_AOT_WORKER_BIN", "/bin/true", "or unset it"),
+        ("TMPDIR", "/dev/null", "set TMPDIR to a folder"),
+    ] {
+        for args in [&["check", "scale_add"][..], &["bench", "scale_add"]] {
+            let dir = tempfile::tempdir().unwrap();
+            let args = [&["--json"], args].concat();
+            let libtpu = systole::pjrt::Plugin::tpu_path().unwrap();
+            let mut command = command(&args);
+            command.env("TPU_LIBRARY_PATH", libtpu).env("SYSTOLE_CACHE_DIR", dir.path());
+            let output = command.env(variable, value).output().unwrap();
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{err}");
+            assert_eq!(err.matches("error[").count(), 1, "{err}");
+            assert!(err.contains(&format!("{variable}={value}: ")) && err.contains(cure), "{err}");
+            let out: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(out["diagnostics"][0]["code"], "aot::unavailable", "{out}");
+        }
     }
+}
+
+#[test]
+fn what_the_cache_has_does_not_hide_a_broken_set_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let libtpu = systole::pjrt::Plugin::tpu_path().unwrap();
+    let run = |names: &[&str], worker: Option<&str>| {
+        let mut command = command(&[&["check", "--target", "v5e"], names].concat());
+        command.env("TPU_LIBRARY_PATH", &libtpu).env("SYSTOLE_CACHE_DIR", dir.path());
+        let output = command.envs(worker.map(|path| ("SYSTOLE_AOT_WORKER_BIN", path))).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(run(&[SPEC], None), (Some(0), String::new()));
+    // Nothing needs to be compiled for this one.
+    assert_eq!(run(&[SPEC], Some("/bin/true")), (Some(0), String::new()));
+    let (code, err) = run(&["scale_add"], Some("/bin/true"));
+    assert_eq!((code, err.matches("error[").count()), (Some(1), 1), "{err}");
 }

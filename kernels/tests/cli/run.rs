@@ -15,6 +15,7 @@ fn assert_good(ran: &Ran, backend: &str) {
             ("max_abs_err", Kind::Number),
             ("max_ulp", Kind::Count),
             ("wall_ms", Kind::Number),
+            ("diagnostics", Kind::Array),
         ],
     );
     assert_eq!((row["ok"].as_bool(), row["backend"].as_str()), (Some(true), Some(backend)));

@@ -50,8 +50,8 @@ fn stablehlo_of(spec: &Spec) -> String {
 /// combination that the chip does not have says so.
 fn mosaic_of(spec: &Spec, target: &'static Target) -> String {
     let valid = spec.kernel(target).and_then(|kernel| valid::check(kernel, target));
-    match valid.and_then(|valid| mosaic::lower(&valid, &mosaic::Options::default())) {
-        Ok(module) => module.text,
+    match valid.and_then(|valid| mosaic::text(&valid, &mosaic::Options::default())) {
+        Ok(text) => text,
         Err(problems) if problems.is_unsupported() => "unsupported".into(),
         Err(problems) => panic!("{} on {}: {problems}", spec.name(), target.name),
     }

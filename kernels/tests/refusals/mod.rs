@@ -1,6 +1,6 @@
 //! Arguments that make no kernel are refused before anything is traced.
 
-use systole::ir::DType;
+use systole::prelude::*;
 use systole::target::V5E;
 use systole_kernels::flash_attention::{Attention, Band, Blocks, Heads};
 use systole_kernels::{matmul, softmax};
@@ -26,6 +26,38 @@ fn refuses_heads_that_do_not_share_evenly() {
         refused(&Attention::new(), Heads { h, kv_h, ..HEADS });
     }
     refused(&Attention::new(), Heads { sq: usize::MAX, ..HEADS });
+}
+
+#[test]
+fn refuses_windows_of_no_keys() {
+    refused(&Attention::new().sliding_window(0), HEADS);
+    let own = Attention::new().sliding_window(0).sliding_window(1);
+    assert!(own.kernel(&V5E, DType::F32, HEADS, false).is_ok());
+}
+
+#[test]
+fn names_the_function_that_gives_another_shape() {
+    let trace = |attention: &Attention| attention.kernel(&V5E, DType::F32, HEADS, false);
+    let told = |attention: Attention, message: &str, line: u32| {
+        let problems = trace(&attention).unwrap_err();
+        assert_eq!(problems.0.len(), 1, "{problems}");
+        assert_eq!(problems.0[0].message, message, "{problems}");
+        let span = &problems.0[0].labels[0].span;
+        assert_eq!((span.file.as_ref(), span.line), (file!(), line), "{problems}");
+    };
+    let mask = "the `mask` function of the attention gives `bool[256, 2]`, \
+                but `bool[256, 256]` is needed";
+    let line = line!() + 1;
+    let attention = Attention::new().mask(|at| at.q.ge(iota([1, 2], 1)));
+    told(attention, mask, line);
+    let score = "the `score` function of the attention gives `f32[256]`, \
+                 but `f32[256, 128]` is needed";
+    let line = line!() + 1;
+    let attention = Attention::new().causal().score(|s, _| s.row_max().reshape([256]));
+    told(attention, score, line);
+    // What repeats to the block is no mistake.
+    let rows = Attention::new().mask(|at| at.q.ge(4)).score(|_, at| at.k.cast::<f32>());
+    trace(&rows).unwrap();
 }
 
 #[test]

@@ -25,6 +25,23 @@ fn kernel(
     result_0[..] = otherwise;
 }
 
+/// Its name is that which the type of `f` would get.
+enum F {
+    Twice,
+}
+
+impl F {
+    const N: f32 = 2.0;
+}
+
+#[tpu_kernel]
+fn named(#[comptime] f: impl Fn(Tile<f32>) -> Tile<f32> + Clone, #[block(m)] o: InOut<f32>) {
+    let factor = match F::Twice {
+        F::Twice => F::N,
+    };
+    o[..] = f(o[..]) * factor;
+}
+
 fn main() {
-    let _ = kernel(8);
+    let _ = (kernel(8), named(|x| x));
 }

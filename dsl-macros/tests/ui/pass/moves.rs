@@ -22,10 +22,16 @@ fn checked(x: Tile<f32>, #[comptime] n: Option<usize>) -> Result<Tile<f32>, Stri
 #[tpu_kernel]
 fn kernel(
     #[comptime] names: Vec<String>,
+    #[comptime] sizes: Vec<usize>,
     #[comptime] f: impl FnOnce(Tile<f32>) -> Tile<f32> + Clone,
     #[block(m, n)] a: In<f32>,
     #[block(m, n)] o: Out<f32>,
+    #[scratch(sizes)] first: Vmem<f32>,
+    #[scratch(sizes[..])] second: Vmem<f32>,
 ) {
+    let sizes: Vec<usize> = sizes;
+    first[..] = 1.0;
+    second[..] = first[..] * sizes[0] as f32;
     let owned = names;
     if comptime!(owned.is_empty()) {
         drop(owned);
@@ -46,5 +52,5 @@ fn kernel(
 }
 
 fn main() {
-    let _ = kernel(Vec::new(), |x| x);
+    let _ = kernel(Vec::new(), vec![8, 128], |x| x);
 }

@@ -1,17 +1,22 @@
 //! The executor: runs the grid steps of one segment after the other.
 
+use super::agents::{Layout, Link, World};
+use super::generator::Generator;
+use super::input;
 use super::memory::Memory;
-use super::plan::{Code, Inst, Plan, Use};
+use super::plan::{Code, Inst, MemoryIdx, Plan, Use};
 use super::report::{
     Cause, Origin, Origins, Report, Reports, cause_text, explain_origin, origin_code, step_text,
 };
+use super::stamps::Touched;
 use super::tile::{Data, Held, Number, PoisonId, Pool, Scalar, Tile};
-use super::window::{Placement, WriteBack};
-use super::{Options, Print};
-use crate::diag::{Code as DiagCode, Diagnostic};
-use crate::ir::{Array, Kernel, LocId, Op, ParamKind, Value};
+use super::window::{Placement, WriteBack, is_reachable};
+use super::{Options, Print, Product, Random};
+use crate::diag::{Code as DiagCode, Diagnostic, Diagnostics};
+use crate::ir::{Array, GridAxis, Kernel, LocId, Op, ParamKind, Value};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 /// What every executor of a run shares.
 pub(super) struct Run<'a> {
@@ -23,13 +28,29 @@ pub(super) struct Run<'a> {
     pub(super) whole: Vec<OnceLock<Data>>,
     /// Steps per grid axis.
     pub(super) extents: Vec<i64>,
-    /// The number of axes up to the last parallel one: each of their steps is a segment.
+    /// The number of axes up to the last whose steps may run at the same time: each of their steps is a segment.
     pub(super) n_outer: usize,
     /// What the caller asked for.
     pub(super) options: &'a Options,
 }
 
 impl<'a> Run<'a> {
+    /// A run with these inputs.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub(super) fn new(
+        kernel: &'a Kernel,
+        inputs: &'a [Array],
+        options: &'a Options,
+    ) -> Result<Run<'a>, Diagnostics> {
+        let (extents, arrays) = input::bind(kernel, inputs)?;
+        let is_concurrent = |axis: &GridAxis| axis.semantics.is_parallel();
+        let n_outer = kernel.grid.iter().rposition(is_concurrent).map_or(0, |last| last + 1);
+        let whole = kernel.params.iter().map(|_| OnceLock::new()).collect();
+        Ok(Run { plan: Plan::new(kernel), arrays, whole, extents, n_outer, options })
+    }
+
     /// The kernel.
     pub(super) fn kernel(&self) -> &'a Kernel {
         self.plan.kernel
@@ -72,6 +93,8 @@ pub(super) struct Found {
     pub(super) reports: Reports,
     /// What it printed.
     pub(super) prints: Vec<Print>,
+    /// The matrix products that it ran, and how often.
+    pub(super) products: BTreeMap<Product, u64>,
     /// The output blocks it wrote back.
     pub(super) written: Vec<WriteBack>,
     /// Whether a step was given up.
@@ -88,33 +111,86 @@ pub(super) struct Executor<'r> {
     pub(super) memories: Vec<Memory>,
     pub(super) placements: Vec<Placement>,
     pub(super) origins: Origins,
+    /// What has been touched of outputs that all steps share.
+    pub(super) touched: Touched,
+    /// What all agents share: this one has it while it runs.
+    pub(super) world: Box<World>,
+    /// Which agents there are.
+    pub(super) layout: Arc<Layout>,
+    /// The number of this agent.
+    pub(super) me: usize,
+    /// The way to the others, if there are any.
+    pub(super) link: Option<Link>,
     pub(super) step: SmallVec<[i64; 4]>,
     pub(super) step_number: u64,
     pub(super) fuel: u64,
+    /// The loops around the place, outermost first, with the turns that each has begun.
+    pub(super) loops: Vec<(LocId, u64)>,
+    /// What the index map at hand has read from tables; `None` while the body runs.
+    pub(super) table_reads: Option<Vec<TableRead>>,
+    /// The core's random number generator, once it is seeded.
+    pub(super) generator: Option<Generator>,
     pub(super) found: Found,
 }
 
+/// An entry of a table that an index map has read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableRead {
+    /// Which table.
+    pub(super) memory: MemoryIdx,
+    /// Which element of it, counted row by row.
+    pub(super) element: usize,
+    /// What it is.
+    pub(super) value: Number,
+}
+
 impl<'r> Executor<'r> {
-    /// An executor with nothing loaded.
+    /// The only executor of its steps, with nothing loaded.
     pub(super) fn new(run: &'r Run<'r>) -> Executor<'r> {
+        let memories = Memory::all_of(&run.plan);
+        let layout = Arc::new(Layout::single(memories.len()));
+        let world = World::new(layout.clone(), &run.plan, run.options.seed);
+        Executor::with(run, memories, Box::new(world), layout)
+    }
+
+    /// The executor of one agent of several, which waits for the world.
+    pub(super) fn for_agent(
+        run: &'r Run<'r>,
+        layout: Arc<Layout>,
+        me: usize,
+        link: Link,
+    ) -> Executor<'r> {
+        let executor = Executor::with(run, Memory::all_of(&run.plan), Box::default(), layout);
+        Executor { me, link: Some(link), ..executor }
+    }
+
+    fn with(
+        run: &'r Run<'r>,
+        memories: Vec<Memory>,
+        world: Box<World>,
+        layout: Arc<Layout>,
+    ) -> Executor<'r> {
         let kernel = run.kernel();
-        let params = kernel.params.iter().map(|param| {
-            let ty = param.ref_type();
-            Memory::new(ty.dtype(), ty.shape())
-        });
-        let scratch = kernel.scratch.iter().map(|s| Memory::new(s.dtype, &s.shape));
         let mut held = Vec::new();
         held.resize_with(kernel.n_values(), Held::default);
         Executor {
             run,
             held,
             pool: Pool::default(),
-            memories: params.chain(scratch).collect(),
+            memories,
             placements: kernel.params.iter().map(|_| Placement::default()).collect(),
             origins: Origins::default(),
+            touched: Touched::new(run),
+            world,
+            layout,
+            me: 0,
+            link: None,
             step: SmallVec::new(),
             step_number: 0,
             fuel: 0,
+            loops: Vec::new(),
+            table_reads: None,
+            generator: None,
             found: Found::default(),
         }
     }
@@ -122,17 +198,23 @@ impl<'r> Executor<'r> {
     /// Runs a segment.
     pub(super) fn segment(&mut self, segment: u64, position: usize) -> Found {
         self.found = Found { segment, position, ..Found::default() };
+        self.begin_segment(segment);
+        self.generator = None;
         let n_params = self.run.kernel().params.len();
         for memory in n_params..self.memories.len() {
-            self.reset_memory(memory);
+            if self.is_alone() || !self.layout.is_tracked(memory) {
+                self.reset_memory(memory);
+            }
         }
         for (placement, param) in self.placements.iter_mut().zip(&self.run.kernel().params) {
-            if param.kind.is_output() {
+            if param.kind.is_output() && is_reachable(param) {
                 *placement = Placement::default();
             }
         }
         let n_inner = self.run.n_inner();
-        let result = (0..n_inner).try_for_each(|inner| self.step(segment * n_inner + inner));
+        let steps = (0..n_inner).try_for_each(|inner| self.step(segment * n_inner + inner));
+        let result = steps.and_then(|()| self.land_all());
+        self.forget_flights();
         match result {
             Ok(()) => self.write_back_all(),
             Err(Stop) => {
@@ -145,10 +227,24 @@ impl<'r> Executor<'r> {
         std::mem::take(&mut self.found)
     }
 
+    /// Begins a segment: what the seed decides in it does not depend on those before.
+    fn begin_segment(&mut self, segment: u64) {
+        self.touched.segment = segment;
+        if self.is_alone() {
+            let seed = self.run.options.seed;
+            self.world.random = Random(seed.rotate_left(32) ^ segment.wrapping_add(1));
+        }
+    }
+
     fn step(&mut self, number: u64) -> Result<(), Stop> {
         self.step = self.run.step(number);
         self.step_number = number;
-        self.fuel = self.run.options.fuel;
+        // What ghosts do comes to an end.
+        if !self.is_ghost() {
+            self.fuel = self.run.options.fuel;
+        }
+        self.loops.clear();
+        self.table_reads = None;
         self.place_windows()?;
         let run = self.run;
         let body = &run.plan.body;
@@ -162,6 +258,15 @@ impl<'r> Executor<'r> {
     pub(super) fn reset_memory(&mut self, memory: usize) {
         let id = self.origins.id(Origin { cause: Cause::NeverWritten, memory, load: None });
         self.memories[memory].reset(id, &mut self.pool);
+    }
+
+    /// What an agent and its step are called.
+    pub(super) fn step_text(&self) -> String {
+        let step = step_text(self.run.kernel(), &self.step);
+        match self.is_alone() {
+            true => step,
+            false => format!("{}, {step}", self.layout.name(self.me)),
+        }
     }
 
     /// Runs a block; what it yields is then in place.
@@ -182,9 +287,14 @@ impl<'r> Executor<'r> {
         match inst.op {
             Op::Elementwise(op) => self.elementwise(inst, *op),
             Op::Shape(op) => self.shape(inst, op),
+            Op::Convert(op) => self.convert(inst, *op),
+            Op::Random(op) => self.random(inst, op),
             Op::Reduce(op) => self.reduce(inst, op),
             Op::Dot(op) => self.dot(inst, op),
             Op::Memory(op) => self.memory(inst, op),
+            Op::Dma(op) => self.dma(inst, op),
+            Op::Sync(op) => self.sync(inst, op),
+            Op::Sparse(op) => self.sparse(inst, op),
             Op::Control(op) => self.control(inst, *op),
             Op::Debug(op) => self.debug(inst, op),
         }
@@ -238,7 +348,11 @@ impl<'r> Executor<'r> {
 
     /// Reports a problem of the current step.
     pub(super) fn report(&mut self, loc: LocId, diagnostic: Diagnostic) -> Stop {
-        let diagnostic = diagnostic.note(step_text(self.run.kernel(), &self.step));
+        // What goes wrong after a deadlock follows from it.
+        if self.is_ghost() {
+            return Stop;
+        }
+        let diagnostic = diagnostic.note(self.step_text());
         self.found.reports.add(Report { diagnostic, loc, step: self.step_number, n_steps: 1 });
         Stop
     }
@@ -295,25 +409,41 @@ impl<'r> Executor<'r> {
         Err(self.report(overflow.loc, diagnostic))
     }
 
-    /// Pays for a loop iteration.
-    pub(super) fn burn(&mut self, cost: u64, loc: LocId) -> Result<(), Stop> {
-        match self.fuel.checked_sub(cost.saturating_add(1)) {
+    /// Pays for a turn of the innermost loop.
+    pub(super) fn burn(&mut self, fuel: u64) -> Result<(), Stop> {
+        if let Some((_, n_turns)) = self.loops.last_mut() {
+            *n_turns += 1;
+        }
+        // A turn of an empty body costs as well.
+        match self.fuel.checked_sub(fuel.saturating_add(2)) {
             Some(left) => {
                 self.fuel = left;
                 Ok(())
             }
-            None => {
-                let fuel = self.run.options.fuel;
-                let diagnostic = Diagnostic::error(
-                    DiagCode::INTERP_OUT_OF_FUEL,
-                    format!("this loop is still running after {fuel} units of work in one grid step"),
-                )
-                .at_opt(self.run.kernel().span(loc), "this loop")
-                .help("check that its condition becomes false; if it only is long, raise `Options::fuel`");
-                self.found.out_of_fuel = true;
-                Err(self.report(loc, diagnostic))
-            }
+            None => Err(self.report_out_of_fuel()),
         }
+    }
+
+    fn report_out_of_fuel(&mut self) -> Stop {
+        let fuel = self.run.options.fuel;
+        let kernel = self.run.kernel();
+        // Of loops within each other the one that turned most often is at fault.
+        let most = self.loops.iter().copied().max_by_key(|&(_, n_turns)| n_turns);
+        let (loc, n_turns) = most.unwrap_or((LocId::UNKNOWN, 0));
+        let mut diagnostic = Diagnostic::error(
+            DiagCode::INTERP_OUT_OF_FUEL,
+            format!("this loop is still running after {n_turns} turns: loops may do {fuel} units of work in one grid step"),
+        )
+        .at_opt(kernel.span(loc), "this loop");
+        for &(other, n_turns) in self.loops.iter().filter(|&&(other, _)| other != loc) {
+            diagnostic =
+                diagnostic.at_opt(kernel.span(other), format!("with {n_turns} turns of this one"));
+        }
+        let diagnostic = diagnostic.help(
+            "check that its condition becomes false; if it only is long, raise `Options::fuel`",
+        );
+        self.found.out_of_fuel = true;
+        self.report(loc, diagnostic)
     }
 
     /// Whether a parameter keeps its block from one segment to the next.

@@ -18,8 +18,8 @@ pub(super) fn bind<'a>(kernel: &Kernel, inputs: &'a [Array]) -> Result<Bound<'a>
         let names: Vec<&str> = takers.iter().map(|&idx| kernel.params[idx].name.as_str()).collect();
         let scalars =
             if n_extents == 0 { String::new() } else { format!("{n_extents} grid extents, then ") };
-        problems.push(Diagnostic::error(
-            Code::INTERP_INPUT,
+        problems.push(input_error(
+            kernel,
             format!(
                 "`{}` takes {} arrays ({scalars}{}), but {} were given",
                 kernel.name,
@@ -37,17 +37,22 @@ pub(super) fn bind<'a>(kernel: &Kernel, inputs: &'a [Array]) -> Result<Bound<'a>
         arrays[idx] = Some(array);
     }
     let extents: Vec<i64> =
-        kernel.grid.iter().map(|axis| extent(axis, scalars, &mut problems)).collect();
+        kernel.grid.iter().map(|axis| extent(kernel, axis, scalars, &mut problems)).collect();
     // Beyond this a run would take days, and numbering the steps much memory.
     const MAX_STEPS: i64 = 1 << 32;
     let n_steps = extents.iter().try_fold(1_i64, |product, &extent| product.checked_mul(extent));
     if n_steps.is_none_or(|n| n > MAX_STEPS) {
-        problems.push(Diagnostic::error(
-            Code::INTERP_INPUT,
+        problems.push(input_error(
+            kernel,
             format!("the grid {extents:?} has more steps than the interpreter runs, {MAX_STEPS}"),
         ));
     }
     if problems.is_empty() { Ok((extents, arrays)) } else { Err(problems) }
+}
+
+/// A call that does not fit the kernel as a whole.
+fn input_error(kernel: &Kernel, message: String) -> Diagnostic {
+    Diagnostic::error(Code::INTERP_INPUT, message).at_opt(kernel.span(kernel.loc), "in this kernel")
 }
 
 /// The number of leading scalar operands that give grid extents.
@@ -80,7 +85,7 @@ fn check_array(kernel: &Kernel, idx: usize, array: &Array, problems: &mut Diagno
 }
 
 /// The steps along an axis; 1 in place of what is not possible, which is then in `problems`.
-fn extent(axis: &GridAxis, scalars: &[Array], problems: &mut Diagnostics) -> i64 {
+fn extent(kernel: &Kernel, axis: &GridAxis, scalars: &[Array], problems: &mut Diagnostics) -> i64 {
     let name = &axis.name;
     let extent = match axis.extent {
         Extent::Static(n) => n as i64,
@@ -88,8 +93,8 @@ fn extent(axis: &GridAxis, scalars: &[Array], problems: &mut Diagnostics) -> i64
             ArrayData::I32(values) if values.len() == 1 => i64::from(values[0]),
             _ => {
                 let (dtype, shape) = (scalars[operand].dtype(), Sizes(scalars[operand].shape()));
-                problems.push(Diagnostic::error(
-                    Code::INTERP_INPUT,
+                problems.push(input_error(
+                    kernel,
                     format!(
                         "the extent of grid axis `{name}` is an i32 array of one element, but {dtype}{shape} was given"
                     ),
@@ -99,8 +104,8 @@ fn extent(axis: &GridAxis, scalars: &[Array], problems: &mut Diagnostics) -> i64
         },
     };
     if extent < 1 {
-        problems.push(Diagnostic::error(
-            Code::INTERP_INPUT,
+        problems.push(input_error(
+            kernel,
             format!("grid axis `{name}` has {extent} steps: a kernel runs at least once"),
         ));
     }

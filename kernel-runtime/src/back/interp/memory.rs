@@ -1,8 +1,11 @@
 //! Memory that references name, and rectangular copies.
 
-use super::tile::{Data, Poison, PoisonId, Pool, Storage};
+use super::agents::history::History;
+use super::plan::Plan;
+use super::tile::{Data, Poison, PoisonId, Pool, Storage, slice_mut};
 use crate::ir::{DType, LocId, Shape};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Distances in elements, one per axis.
 pub(super) type Strides = SmallVec<[usize; 4]>;
@@ -174,13 +177,36 @@ pub(super) struct Memory {
     pub(super) poison: Option<Poison>,
     /// The last store since the block came in.
     pub(super) stored_at: Option<LocId>,
+    /// How many ends of copies in flight are here.
+    pub(super) in_flight: u32,
+    /// Who touched it, if several agents may.
+    pub(super) history: Option<Box<History>>,
 }
 
 impl Memory {
+    /// The memories of a kernel: parameters, scratch, what scopes hold.
+    pub(super) fn all_of(plan: &Plan<'_>) -> Vec<Memory> {
+        let params = plan.kernel.params.iter().map(|param| {
+            let ty = param.ref_type();
+            Memory::new(ty.dtype(), ty.shape())
+        });
+        let scratch = plan.kernel.scratch.iter().map(|s| Memory::new(s.dtype, &s.shape));
+        let scoped = plan.scoped.iter().map(|(dtype, shape)| Memory::new(*dtype, shape));
+        params.chain(scratch).chain(scoped).collect()
+    }
+
     /// Memory of this type that holds nothing yet.
     pub(super) fn new(dtype: DType, shape: &[usize]) -> Memory {
         let data = Pool::default().data(Storage::of(dtype), 0);
-        Memory { dtype, shape: Shape::from_slice(shape), data, poison: None, stored_at: None }
+        Memory {
+            dtype,
+            shape: Shape::from_slice(shape),
+            data,
+            poison: None,
+            stored_at: None,
+            in_flight: 0,
+            history: None,
+        }
     }
 
     /// The number of elements.
@@ -197,5 +223,46 @@ impl Memory {
         self.data.clear();
         self.poison = Some(Poison::Uniform(id));
         self.stored_at = None;
+    }
+
+    /// Sets which elements are undefined after a store of these ids.
+    pub(super) fn set_poison(
+        &mut self,
+        store: &Copy,
+        mask: Option<&[u8]>,
+        ids: Option<Vec<PoisonId>>,
+    ) {
+        if self.poison.is_none() && ids.is_none() {
+            return;
+        }
+        let n = self.n_elems();
+        let mut all = ids_of(self.poison.take(), n);
+        let to = slice_mut(&mut all);
+        match (ids, mask) {
+            (Some(ids), None) => store.run(&ids, to),
+            (Some(ids), Some(mask)) => store.run_masked(&ids, to, mask),
+            (None, None) => store.rows(|_, at, n, _, stride| {
+                for idx in 0..n {
+                    to[at + idx * stride] = 0;
+                }
+            }),
+            (None, Some(mask)) => {
+                let clean = vec![0; mask.len()];
+                store.run_masked(&clean, to, mask);
+            }
+        }
+        // Looking through an array that copies fill bit by bit would cost more than it saves.
+        const WORTH_LOOKING: usize = 1 << 16;
+        let any = n > WORTH_LOOKING || all.iter().any(|&id| id != 0);
+        self.poison = any.then_some(Poison::Each(all));
+    }
+}
+
+/// The ids of `n` elements, ready to be changed.
+pub(super) fn ids_of(poison: Option<Poison>, n: usize) -> Arc<Vec<PoisonId>> {
+    match poison {
+        None => Arc::new(vec![0; n]),
+        Some(Poison::Uniform(id)) => Arc::new(vec![id; n]),
+        Some(Poison::Each(ids)) => ids,
     }
 }

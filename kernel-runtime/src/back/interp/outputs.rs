@@ -5,7 +5,7 @@ use super::memory::dense_strides;
 use super::report::{Report, Reports, index_text, step_text};
 use super::window::{Starts, WriteBack, block_copy, write_array};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Array, LocId, ParamKind, Semantics};
+use crate::ir::{Array, LocId, ParamKind};
 use std::collections::HashMap;
 
 /// The output arrays, in the order of parameters.
@@ -106,7 +106,7 @@ fn push_pair<'b>(
 fn parallel_part(run: &Run<'_>, block: &WriteBack) -> Vec<i64> {
     let step = run.step(block.step);
     let axes = run.kernel().grid.iter().zip(step);
-    axes.filter(|(axis, _)| axis.semantics == Semantics::Parallel).map(|(_, idx)| idx).collect()
+    axes.filter(|(axis, _)| axis.semantics.is_parallel()).map(|(_, idx)| idx).collect()
 }
 
 fn report_twice(run: &Run<'_>, first: &WriteBack, second: &WriteBack) -> Report {

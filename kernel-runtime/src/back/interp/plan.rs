@@ -1,11 +1,18 @@
 //! The executable form of a kernel: references resolved to memories, and for every operand whether
 //! this is its last use, so that its buffer can be used in place.
 
-use crate::ir::ops::{ControlOp, Elementwise, Literal, MemoryOp};
-use crate::ir::{BlockId, Kernel, LocId, Op, OpData, Shape, Type, Value, ValueDef};
+use crate::ir::ops::{Binary, ControlOp, Elementwise, Literal, MemoryOp, SparseOp};
+use crate::ir::{
+    BlockId, DType, Kernel, LocId, Op, OpData, SemaphoreArray, Shape, Type, Value, ValueDef,
+};
+use crate::valid::cost::is_transcendental;
 use smallvec::SmallVec;
+use std::collections::HashMap;
 
-/// Index of a memory: parameters first, then scratch.
+/// What memory and semaphores of a scope are called.
+pub(super) const SCOPED: &str = "(scope)";
+
+/// Index of a memory: parameters first, then scratch, then what scopes hold.
 pub(super) type MemoryIdx = usize;
 
 /// A value read by an op.
@@ -28,6 +35,8 @@ pub(super) struct Inst<'k> {
     pub(super) results: SmallVec<[Value; 2]>,
     /// The memory that a memory op reaches.
     pub(super) memory: MemoryIdx,
+    /// The memories and arrays of semaphores that a copy or an op on semaphores reaches.
+    pub(super) refs: SmallVec<[usize; 3]>,
     /// The regions.
     pub(super) regions: Vec<Code<'k>>,
     /// Values that are not needed after this op.
@@ -49,6 +58,26 @@ pub(super) struct Code<'k> {
     pub(super) unused_args: SmallVec<[Value; 2]>,
     /// How much work one run is, in thousands of elements; inner loops count once.
     pub(super) cost: u64,
+    /// What one run takes of [`Options::fuel`](super::Options::fuel); inner loops take their own.
+    pub(super) fuel: u64,
+}
+
+/// How many elements, or multiplications of a product, a unit of fuel pays for.
+fn n_per_unit(op: &Op) -> u64 {
+    match op {
+        Op::Dot(_) => 1024,
+        Op::Reduce(_) | Op::Shape(_) => 64,
+        Op::Elementwise(Elementwise::Unary(op)) if is_transcendental(*op) => 32,
+        Op::Elementwise(Elementwise::Binary(Binary::Pow | Binary::Div | Binary::Rem)) => 32,
+        Op::Convert(_) | Op::Random(_) => 32,
+        Op::Elementwise(_)
+        | Op::Memory(_)
+        | Op::Dma(_)
+        | Op::Sync(_)
+        | Op::Sparse(_)
+        | Op::Control(_)
+        | Op::Debug(_) => 128,
+    }
 }
 
 /// One entry of an index map.
@@ -78,12 +107,34 @@ pub(super) struct Plan<'k> {
     pub(super) body: Code<'k>,
     /// Per parameter: its index map, if it has a window.
     pub(super) index_maps: Vec<Option<IndexMap<'k>>>,
+    /// The memories of scopes, numbered after parameters and scratch.
+    pub(super) scoped: Vec<(DType, Shape)>,
+    /// The same by their references; arrays of semaphores are in it as well.
+    scoped_memories: HashMap<Value, usize>,
+    /// The semaphores of the kernel, then those of scopes.
+    pub(super) semaphores: Vec<SemaphoreArray>,
 }
 
 impl<'k> Plan<'k> {
     /// Compiles a kernel.
     pub(super) fn new(kernel: &'k Kernel) -> Plan<'k> {
-        let mut compiler = Compiler { kernel, last_use: vec![None; kernel.n_values()] };
+        let mut scoped = Vec::new();
+        let mut semaphores = kernel.semaphores.clone();
+        let mut places = HashMap::new();
+        let n_memories = kernel.params.len() + kernel.scratch.len();
+        for (value, loc) in kernel.scoped() {
+            let ty = kernel.ty(value);
+            if let Type::Semaphore { kind, shape } = ty {
+                places.insert(value, semaphores.len());
+                let (kind, shape) = (*kind, shape.clone());
+                semaphores.push(SemaphoreArray { name: SCOPED.to_owned(), kind, shape, loc });
+            } else {
+                places.insert(value, n_memories + scoped.len());
+                scoped.push((ty.dtype(), Shape::from_slice(ty.shape())));
+            }
+        }
+        let mut compiler =
+            Compiler { kernel, last_use: vec![None; kernel.n_values()], scoped: places };
         let body = compiler.block(kernel.body);
         let index_maps = kernel
             .params
@@ -96,7 +147,16 @@ impl<'k> Plan<'k> {
                 })
             })
             .collect();
-        Plan { kernel, body, index_maps }
+        let scoped_memories = compiler.scoped;
+        Plan { kernel, body, index_maps, scoped, scoped_memories, semaphores }
+    }
+
+    /// The memory of a reference.
+    pub(super) fn memory_of(&self, value: Value) -> MemoryIdx {
+        match self.scoped_memories.get(&value) {
+            Some(&memory) => memory,
+            None => argument_of(self.kernel, value),
+        }
     }
 
     /// The type of a value.
@@ -114,6 +174,8 @@ struct Compiler<'k> {
     kernel: &'k Kernel,
     /// Per value: the op (by its place in the block that is being compiled) that reads it last.
     last_use: Vec<Option<usize>>,
+    /// By the reference of a scope: the number of its memory or array of semaphores.
+    scoped: HashMap<Value, usize>,
 }
 
 impl<'k> Compiler<'k> {
@@ -163,7 +225,8 @@ impl<'k> Compiler<'k> {
             .filter(|value| self.last_use[value.0 as usize].is_none())
             .collect();
         let cost = insts.iter().map(|inst| self.cost(inst)).sum();
-        Code { args: block.args.clone(), insts, yields, unused_args, cost }
+        let fuel = insts.iter().map(|inst| self.fuel(inst)).sum();
+        Code { args: block.args.clone(), insts, yields, unused_args, cost, fuel }
     }
 
     /// The values that the block itself defines, sorted.
@@ -197,10 +260,23 @@ impl<'k> Compiler<'k> {
         let ends_here =
             |value: Value| is_local(value) && self.last_use[value.0 as usize] == Some(idx);
         let memory = match op.op {
-            Op::Memory(MemoryOp::Load { .. } | MemoryOp::Store { .. }) => {
-                op.operands.first().map_or(0, |&value| self.memory(value))
-            }
+            Op::Memory(MemoryOp::Load { .. } | MemoryOp::Store { .. })
+            | Op::Sparse(
+                SparseOp::LoadIdx { .. }
+                | SparseOp::StoreIdx { .. }
+                | SparseOp::LoadExpanded { .. }
+                | SparseOp::StoreCompressed { .. },
+            ) => op.operands.first().map_or(0, |&value| self.memory(value)),
             _ => 0,
+        };
+        let refs = match op.op {
+            Op::Dma(_) | Op::Sync(_) => self.references(&op.operands),
+            Op::Sparse(ref sparse) if sparse.indirect().is_some() => self.references(&op.operands),
+            Op::Control(ControlOp::Scope) => {
+                let args = op.regions.iter().flat_map(|&region| &self.kernel.block(region).args);
+                self.references(&args.copied().collect::<Vec<_>>())
+            }
+            _ => SmallVec::new(),
         };
         let operands: SmallVec<[Value; 4]> =
             op.operands.iter().copied().filter(|&value| !self.kernel.ty(value).is_ref()).collect();
@@ -230,15 +306,31 @@ impl<'k> Compiler<'k> {
             .collect();
         drops.sort_unstable();
         drops.dedup();
-        Inst { op: &op.op, uses, results: op.results.clone(), memory, regions, drops, loc: op.loc }
+        let (results, loc) = (op.results.clone(), op.loc);
+        Inst { op: &op.op, uses, results, memory, refs, regions, drops, loc }
     }
 
-    /// The memory of a reference, which is always an argument of the body or of an index map.
+    /// The memory of a reference: an argument of the body, of an index map or of a scope.
     fn memory(&self, value: Value) -> MemoryIdx {
-        match self.kernel.def(value) {
-            ValueDef::Arg(_, arg) => (arg as usize).saturating_sub(self.kernel.grid.len()),
-            ValueDef::Result(..) => 0,
+        if let Some(&place) = self.scoped.get(&value) {
+            return place;
         }
+        argument_of(self.kernel, value)
+    }
+
+    /// The references among values: memories, and arrays of semaphores by their number.
+    fn references(&self, values: &[Value]) -> SmallVec<[usize; 3]> {
+        let n_memories = self.kernel.params.len() + self.kernel.scratch.len();
+        let refs = values.iter().copied().filter(|&value| self.kernel.ty(value).is_ref());
+        refs.map(|value| {
+            let place = self.memory(value);
+            let in_body = !self.scoped.contains_key(&value);
+            match self.kernel.ty(value) {
+                Type::Semaphore { .. } if in_body => place.saturating_sub(n_memories),
+                _ => place,
+            }
+        })
+        .collect()
     }
 
     fn direct_map(&self, id: BlockId) -> Option<SmallVec<[Coordinate; 4]>> {
@@ -259,19 +351,52 @@ impl<'k> Compiler<'k> {
     }
 
     fn cost(&self, inst: &Inst<'k>) -> u64 {
+        let regions: u64 = inst.regions.iter().map(|region| region.cost).sum();
+        self.work(inst) / 1024 + regions
+    }
+
+    /// The elements that an op reads and writes, or the multiplications of a product.
+    fn work(&self, inst: &Inst<'k>) -> u64 {
         let n_elems = |value: Value| self.kernel.ty(value).n_elems() as u64;
         let results: u64 = inst.results.iter().map(|&value| n_elems(value)).sum();
         let operands: u64 = inst.uses.iter().map(|used| n_elems(used.value)).sum();
-        let work = match inst.op {
+        match inst.op {
             Op::Dot(dot) => {
                 let lhs =
                     inst.uses.first().map_or(&[][..], |used| self.kernel.ty(used.value).shape());
                 let k = lhs.get(usize::from(!dot.transpose_lhs)).copied().unwrap_or(1) as u64;
-                results * k
+                results.saturating_mul(k)
+            }
+            Op::Dma(dma) => dma.transfer().shape().iter().product::<usize>() as u64,
+            Op::Sparse(SparseOp::Start(start)) => {
+                start.copy.rows.tile_shape().iter().product::<usize>() as u64
             }
             _ => results + operands,
+        }
+    }
+
+    /// A unit stands for some 30 ns, whatever the op and however large its tiles.
+    fn fuel(&self, inst: &Inst<'k>) -> u64 {
+        let is_tile = |value: Value| self.kernel.ty(value).is_tile();
+        let operands = inst.uses.iter().map(|used| used.value);
+        let moves = matches!(inst.op, Op::Dma(_) | Op::Sparse(_));
+        let own = if moves || operands.chain(inst.results.iter().copied()).any(is_tile) {
+            16 + self.work(inst) / n_per_unit(inst.op)
+        } else {
+            2
         };
-        let regions: u64 = inst.regions.iter().map(|region| region.cost).sum();
-        work / 1024 + regions
+        let arms = match inst.op {
+            Op::Control(ControlOp::If) => inst.regions.iter().map(|region| region.fuel).max(),
+            _ => None,
+        };
+        own + arms.unwrap_or(0)
+    }
+}
+
+/// The number of a reference among the arguments of the body or of an index map.
+fn argument_of(kernel: &Kernel, value: Value) -> MemoryIdx {
+    match kernel.def(value) {
+        ValueDef::Arg(_, arg) => (arg as usize).saturating_sub(kernel.grid.len()),
+        ValueDef::Result(..) => 0,
     }
 }

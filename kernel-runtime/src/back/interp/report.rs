@@ -1,6 +1,7 @@
 //! What the interpreter says: origins of undefined elements, and reports that are collected and
 //! told once per line.
 
+use super::plan::SCOPED;
 use super::tile::PoisonId;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::{Kernel, LocId};
@@ -14,6 +15,10 @@ pub(super) enum Cause {
     Padding,
     /// The mask of a load left it out.
     MaskedOff,
+    /// The mask of another op left it out.
+    LeftOut,
+    /// An index of `take_along_axis` names no element.
+    OutsideTile,
 }
 
 /// Where an undefined element comes from.
@@ -101,6 +106,13 @@ impl Reports {
         }
     }
 
+    /// Says of each where it was found.
+    pub(super) fn note(&mut self, note: &str) {
+        for report in &mut self.0 {
+            report.diagnostic.notes.push(note.to_owned());
+        }
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -150,7 +162,7 @@ pub(super) fn memory_name(kernel: &Kernel, memory: usize) -> &str {
     if memory < n_params {
         &kernel.params[memory].name
     } else {
-        kernel.scratch.get(memory - n_params).map_or("?", |scratch| &scratch.name)
+        kernel.scratch.get(memory - n_params).map_or(SCOPED, |scratch| &scratch.name)
     }
 }
 
@@ -165,6 +177,8 @@ pub(super) fn explain_origin(
         Cause::NeverWritten => format!("`{name}` is read here before it was written"),
         Cause::Padding => format!("`{name}` is read here beyond the end of its array"),
         Cause::MaskedOff => format!("the mask of this load of `{name}` leaves elements out"),
+        Cause::LeftOut => "the mask leaves elements out here".to_owned(),
+        Cause::OutsideTile => "an index is outside of the tile here".to_owned(),
     };
     let diagnostic = diagnostic.at_opt(origin.load.and_then(|loc| kernel.span(loc)), what);
     match origin.cause {
@@ -174,8 +188,11 @@ pub(super) fn explain_origin(
         Cause::Padding => diagnostic.help(
             "blocks that reach over the end of an array read padding there: replace it with `select` and a mask of the valid places before it is combined with other elements",
         ),
-        Cause::MaskedOff => {
+        Cause::MaskedOff | Cause::LeftOut => {
             diagnostic.help("give the elements that the mask leaves out a value with `select`")
+        }
+        Cause::OutsideTile => {
+            diagnostic.help("choose another value for these elements with `select`, or clamp the indices")
         }
     }
 }
@@ -183,8 +200,9 @@ pub(super) fn explain_origin(
 /// The code for undefined elements of this origin.
 pub(super) fn origin_code(origin: Origin) -> Code {
     match origin.cause {
-        Cause::NeverWritten | Cause::MaskedOff => Code::INTERP_UNINITIALIZED,
+        Cause::NeverWritten | Cause::MaskedOff | Cause::LeftOut => Code::INTERP_UNINITIALIZED,
         Cause::Padding => Code::INTERP_PADDING,
+        Cause::OutsideTile => Code::INTERP_OUT_OF_BOUNDS,
     }
 }
 
@@ -195,5 +213,9 @@ pub(super) fn cause_text(origin: Origin, kernel: &Kernel) -> String {
         Cause::NeverWritten => format!("uninitialized elements of `{name}`"),
         Cause::Padding => format!("padding beyond the end of `{name}`"),
         Cause::MaskedOff => format!("elements of `{name}` that a load's mask left out"),
+        Cause::LeftOut => "elements that a mask left out".to_owned(),
+        Cause::OutsideTile => {
+            "elements that `take_along_axis` takes from outside of its tile".to_owned()
+        }
     }
 }

@@ -35,6 +35,14 @@ pub(super) enum Storage {
 }
 
 impl Storage {
+    /// The bytes of an element held this way.
+    pub(super) fn element_bytes(self) -> u64 {
+        match self {
+            Storage::Float | Storage::Int => 4,
+            Storage::Bool => 1,
+        }
+    }
+
     /// How elements of this type are held.
     pub(super) fn of(dtype: DType) -> Storage {
         if dtype.is_float() {

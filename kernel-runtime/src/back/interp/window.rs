@@ -1,10 +1,13 @@
 //! Windows: which block of each parameter a step sees, fetching it and writing it back.
 
-use super::exec::{Executor, Run, Stop};
+use super::agents::history::History;
+use super::exec::{Executor, Found, Run, Stop, TableRead};
 use super::memory::{Copy, dense_strides};
 use super::plan::{Coordinate, IndexMap};
-use super::report::{Cause, Origin, cause_text, explain_origin, index_text, origin_code};
-use super::tile::{Data, Held, Poison, PoisonId, Pool, Scalar, Storage, slice_mut};
+use super::report::{
+    Cause, Origin, cause_text, explain_origin, index_text, memory_name, origin_code,
+};
+use super::tile::{Data, Held, Number, Poison, PoisonId, Pool, Scalar, Storage, slice_mut};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::array::ArrayData;
 use crate::ir::{Array, BlockDim, LocId, MemorySpace, Param, ParamKind, Shape};
@@ -56,7 +59,7 @@ pub(super) fn block_copy(param: &Param, starts: &[usize], sizes: &[usize]) -> Co
 }
 
 /// Whether `load` and `store` reach the parameter.
-fn is_reachable(param: &Param) -> bool {
+pub(super) fn is_reachable(param: &Param) -> bool {
     !matches!(param.space, MemorySpace::Hbm | MemorySpace::Any)
 }
 
@@ -66,10 +69,12 @@ impl Executor<'_> {
         let run = self.run;
         for (idx, param) in run.kernel().params.iter().enumerate() {
             if !is_reachable(param) {
+                self.place_whole(idx, param);
                 continue;
             }
             let starts = self.block_starts(idx, param)?;
             if self.placements[idx].starts.as_ref() != Some(&starts) {
+                self.check_block_is_free(idx, param.loc)?;
                 self.write_back(idx);
                 self.fetch(idx, param, &starts);
                 self.placements[idx].starts = Some(starts);
@@ -77,6 +82,53 @@ impl Executor<'_> {
             self.placements[idx].step = self.step_number;
         }
         Ok(())
+    }
+
+    /// Makes the memory that other agents reach be there, before any agent runs.
+    pub(super) fn place_reachable(&mut self) {
+        let run = self.run;
+        let is_mine = |executor: &Self, idx| executor.owner(idx) == executor.me;
+        for (idx, param) in run.kernel().params.iter().enumerate() {
+            if is_reachable(param) {
+                continue;
+            }
+            if is_mine(self, idx) {
+                self.place_whole(idx, param);
+            }
+            self.placements[idx].starts = Some(Starts::from_elem(0, param.axes.len()));
+        }
+        for idx in 0..self.memories.len() {
+            if !self.layout.is_tracked(idx) || !is_mine(self, idx) {
+                continue;
+            }
+            if idx >= run.kernel().params.len() {
+                self.reset_memory(idx);
+            }
+            let n_elems = self.memories[idx].n_elems();
+            self.memories[idx].history = Some(Box::new(History::new(n_elems)));
+        }
+    }
+
+    /// The output arrays that copies alone reach, when all agents have come to their end.
+    pub(super) fn write_back_whole_arrays(&mut self) -> Found {
+        for (idx, param) in self.run.kernel().params.iter().enumerate() {
+            if !is_reachable(param) {
+                self.placements[idx].starts = Some(Starts::from_elem(0, param.axes.len()));
+            }
+        }
+        let mut whole = Found { segment: u64::MAX, ..Found::default() };
+        self.write_back_whole(&mut whole);
+        whole
+    }
+
+    /// Makes an array that copies alone reach be there, once for all segments.
+    fn place_whole(&mut self, idx: usize, param: &Param) {
+        if self.placements[idx].starts.is_none() {
+            let starts = Starts::from_elem(0, param.axes.len());
+            self.fetch(idx, param, &starts);
+            self.placements[idx].starts = Some(starts);
+        }
+        self.placements[idx].step = self.step_number;
     }
 
     fn block_starts(&mut self, idx: usize, param: &Param) -> Result<Starts, Stop> {
@@ -97,6 +149,7 @@ impl Executor<'_> {
                         for (arg, &value) in code.args.iter().zip(self.step.iter()) {
                             self.held[arg.0 as usize] = Held::Scalar(Scalar::int(value));
                         }
+                        self.table_reads = Some(Vec::new());
                         self.run_code(code)?;
                     }
                     let what = format!("the block index of `{}` along axis {axis}", param.name);
@@ -108,6 +161,7 @@ impl Executor<'_> {
             };
             starts.push(self.block_start(param, axis, window.block[axis], index)?);
         }
+        self.table_reads = None;
         Ok(starts)
     }
 
@@ -141,10 +195,33 @@ impl Executor<'_> {
                 param.axes[axis].name
             ),
         };
-        let diagnostic = Diagnostic::error(Code::INTERP_BLOCK_OUT_OF_RANGE, what)
-            .at_opt(self.run.kernel().span(param.loc), "the window is declared here")
-            .help("correct the index of the block, or the extent of the grid axis it is made from");
-        Err(self.report(param.loc, diagnostic))
+        let mut diagnostic = Diagnostic::error(Code::INTERP_BLOCK_OUT_OF_RANGE, what)
+            .at_opt(self.run.kernel().span(param.loc), "the window is declared here");
+        let reads = self.table_reads.take().unwrap_or_default();
+        let help = match reads.len() {
+            0 => "correct the index of the block, or the extent of the grid axis it is made from",
+            _ => "correct the table: a chip would read or write whatever lies there",
+        };
+        for read in reads {
+            diagnostic = diagnostic.note(self.table_note(read));
+        }
+        Err(self.report(param.loc, diagnostic.help(help)))
+    }
+
+    /// Which entry of a table an index was made from: `` `ids[3]` is 77 ``.
+    fn table_note(&self, read: TableRead) -> String {
+        let memory = &self.memories[read.memory];
+        let at: Starts = dense_strides(&memory.shape)
+            .iter()
+            .zip(&memory.shape)
+            .map(|(stride, size)| read.element / stride % size)
+            .collect();
+        let name = memory_name(self.run.kernel(), read.memory);
+        let value = match read.value {
+            Number::Int(value) => value.to_string(),
+            Number::Float(value) => value.to_string(),
+        };
+        format!("the index comes from a table: `{name}{}` is {value}", index_text(&at))
     }
 
     fn fetch(&mut self, idx: usize, param: &Param, starts: &[usize]) {
@@ -183,9 +260,23 @@ impl Executor<'_> {
 
     /// Writes every output block back, at the end of a segment.
     pub(super) fn write_back_all(&mut self) {
-        for idx in 0..self.placements.len() {
-            self.write_back(idx);
+        for (idx, param) in self.run.kernel().params.iter().enumerate() {
+            if is_reachable(param) {
+                self.write_back(idx);
+            }
         }
+    }
+
+    /// Adds the output arrays that copies alone reach, which all segments share, to what the last
+    /// of them gave.
+    pub(super) fn write_back_whole(&mut self, last: &mut Found) {
+        std::mem::swap(&mut self.found, last);
+        for (idx, param) in self.run.kernel().params.iter().enumerate() {
+            if !is_reachable(param) {
+                self.write_back(idx);
+            }
+        }
+        std::mem::swap(&mut self.found, last);
     }
 
     fn write_back(&mut self, idx: usize) {
@@ -344,6 +435,11 @@ pub(super) fn write_array(from: &Data, array: &mut Array, copy: &Copy) {
 }
 
 impl Run<'_> {
+    /// Whether an output is reached by copies alone: all segments then work on one array.
+    pub(super) fn shares_outputs(&self) -> bool {
+        self.kernel().params.iter().any(|param| param.kind.is_output() && !is_reachable(param))
+    }
+
     /// Whether any axis of the parameter's window is placed by elements, so that blocks overlap.
     pub(super) fn may_overlap(&self, param: usize) -> bool {
         let window = self.kernel().params[param].window.as_ref();

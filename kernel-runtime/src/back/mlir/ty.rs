@@ -1,10 +1,10 @@
 //! Types.
 
 use super::attr::Attr;
-use super::session::Session;
+use super::session::{Session, string_ref};
 use mlir_sys::{
     MlirType, mlirBF16TypeGet, mlirF16TypeGet, mlirF32TypeGet, mlirFunctionTypeGet,
-    mlirIndexTypeGet, mlirIntegerTypeGet, mlirMemRefTypeGet, mlirVectorTypeGet,
+    mlirIndexTypeGet, mlirIntegerTypeGet, mlirMemRefTypeGet, mlirTypeParseGet, mlirVectorTypeGet,
 };
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -83,6 +83,36 @@ impl Session {
                 space.raw,
             )
         })
+    }
+
+    /// `memref<.., space>` of elements of any type; a size of `i64::MIN` is known at run time alone.
+    pub(crate) fn memref_of<'s>(
+        &'s self,
+        sizes: &[i64],
+        elem: Type<'s>,
+        space: Attr<'s>,
+    ) -> Type<'s> {
+        // SAFETY: as `memref`; element types of a dialect that is not registered are opaque, which
+        // the unchecked getter takes as well.
+        Type::wrap(unsafe {
+            mlirMemRefTypeGet(
+                elem.raw,
+                sizes.len() as isize,
+                sizes.as_ptr(),
+                mlir_sys::mlirAttributeGetNull(),
+                space.raw,
+            )
+        })
+    }
+
+    /// A type of a dialect, given as text: `!tpu.dma_semaphore`.
+    ///
+    /// Only fixed texts of the back ends come here; a text that MLIR cannot read gives `index`,
+    /// which the verifier or libtpu then rejects.
+    pub(crate) fn parsed_type(&self, text: &str) -> Type<'_> {
+        // SAFETY: the context is alive as long as `self`; MLIR copies the text.
+        let raw = unsafe { mlirTypeParseGet(self.raw(), string_ref(text)) };
+        if raw.ptr.is_null() { self.index() } else { Type::wrap(raw) }
     }
 
     /// `(inputs) -> (results)`.

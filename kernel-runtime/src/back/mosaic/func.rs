@@ -1,13 +1,13 @@
 //! The kernel's function, its windows and their index maps.
 
 use super::Options;
-use super::lower::{Form, Lowerer, Reference};
+use super::lower::{Form, Lowerer, Reference, memory_space};
 use super::ops;
 use crate::back::mlir::{Attr, Elem, Module, OpSpec, Operation, Session, Type, Value};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::{
-    self, BlockDim, DType, Extent, Kernel, LocId, MemorySpace, Param, ParamKind, Semantics, Shape,
-    ValueDef,
+    self, BlockDim, Core, DType, Extent, Kernel, LocId, MemorySpace, Param, ParamKind, Semantics,
+    SemaphoreKind, Shape, ValueDef,
 };
 use crate::target::Chip;
 use crate::valid::{Valid, n_buffers};
@@ -18,11 +18,16 @@ const DYNAMIC: i64 = i64::MIN;
 
 /// A function argument that is no grid index.
 struct Arg {
-    /// Which parameter, and which part of its block; `None` for scratch.
+    /// Which parameter, and which part of its block; `None` for scratch and semaphores.
     param: Option<(usize, usize)>,
     shape: Shape,
-    dtype: DType,
-    space: MemorySpace,
+    kind: ArgKind,
+}
+
+/// What an argument holds.
+enum ArgKind {
+    Memory(DType, MemorySpace),
+    Semaphores(SemaphoreKind),
 }
 
 /// Builds the module: the kernel's function and one function per window.
@@ -75,6 +80,7 @@ impl<'a, 's> FuncBuilder<'a, 's> {
         }
         self.bind_params(&mut lowerer, &args, |idx| entry.arg(n_grid + idx));
         self.bind_scratch(&mut lowerer, &args, |idx| entry.arg(n_grid + idx));
+        self.bind_semaphores(&mut lowerer, &args, |idx| entry.arg(n_grid + idx));
         for param in 0..kernel.params.len() {
             self.copy_in(&mut lowerer, param, &args, |idx| entry.arg(n_grid + idx));
         }
@@ -88,16 +94,13 @@ impl<'a, 's> FuncBuilder<'a, 's> {
     }
 
     fn memref(&self, arg: &Arg) -> Type<'s> {
-        self.session.memref(&arg.shape, Lowerer::memory_elem(arg.dtype), self.space(arg.space))
-    }
-
-    fn space(&self, space: MemorySpace) -> Attr<'s> {
-        self.session.parsed_attr(match space {
-            MemorySpace::Vmem => "#tpu.memory_space<vmem>",
-            MemorySpace::Smem => "#tpu.memory_space<smem>",
-            MemorySpace::Hbm => "#tpu.memory_space<hbm>",
-            MemorySpace::Any => "#tpu.memory_space<any>",
-        })
+        match arg.kind {
+            ArgKind::Memory(dtype, space) => {
+                let space = memory_space(self.session, space);
+                self.session.memref(&arg.shape, Lowerer::memory_elem(dtype), space)
+            }
+            ArgKind::Semaphores(kind) => ops::semaphores(self.session, kind, &arg.shape),
+        }
     }
 
     fn function(
@@ -147,10 +150,7 @@ impl<'a, 's> FuncBuilder<'a, 's> {
         let count = |n: usize| session.int_attr(i64_ty, n as i64);
         let grid = &self.kernel.grid;
         let semantics = |semantics: Semantics| {
-            session.parsed_attr(match semantics {
-                Semantics::Parallel => "#tpu.dimension_semantics<parallel>",
-                Semantics::Arbitrary => "#tpu.dimension_semantics<arbitrary>",
-            })
+            session.parsed_attr(&format!("#tpu.dimension_semantics<{}>", semantics.name()))
         };
         let mut axes: Vec<Attr<'s>> = grid.iter().map(|axis| semantics(axis.semantics)).collect();
         let mut bounds: Vec<i64> = grid
@@ -176,7 +176,14 @@ impl<'a, 's> FuncBuilder<'a, 's> {
             ("iteration_bounds", session.i64_array_attr(&bounds)),
             ("scalar_prefetch", count(n_prefetch)),
             ("scratch_operands", count(args.iter().filter(|arg| arg.param.is_none()).count())),
-            ("tpu.core_type", session.parsed_attr("#tpu.core_type<tc>")),
+            (
+                "tpu.core_type",
+                session.parsed_attr(match self.kernel.core {
+                    Core::Tensor => "#tpu.core_type<tc>",
+                    Core::Sparse => "#tpu.core_type<sc_vector_subcore>",
+                    Core::SparseScalar => "#tpu.core_type<sc_scalar_subcore>",
+                }),
+            ),
             ("window_params", session.array_attr(&params)),
         ]
     }
@@ -184,6 +191,14 @@ impl<'a, 's> FuncBuilder<'a, 's> {
     fn window_attr(&self, name: &str, param: usize, part: usize) -> Attr<'s> {
         let session = self.session;
         let param = &self.kernel.params[param];
+        if self.kernel.core.is_sparse() {
+            // An array is there as a whole; the map must be given, and is not used.
+            let dims: Vec<String> =
+                (0..self.kernel.grid.len()).map(|axis| format!("d{axis}")).collect();
+            let zeros = vec!["0"; param.axes.len()].join(", ");
+            let map = format!("affine_map<({}) -> ({zeros})>", dims.join(", "));
+            return session.dict_attr(&[("transform_indices", session.parsed_attr(&map))]);
+        }
         if param.window.is_none() && matches!(param.space, MemorySpace::Hbm | MemorySpace::Any) {
             return session.dict_attr(&[]);
         }
@@ -233,16 +248,33 @@ impl<'a, 's> FuncBuilder<'a, 's> {
         args: &[Arg],
         value: impl Fn(usize) -> Value<'s>,
     ) {
-        let first = args.len() - self.kernel.scratch.len();
+        let first = args.iter().rposition(|arg| arg.param.is_some()).map_or(0, |last| last + 1);
         for (idx, scratch) in self.kernel.scratch.iter().enumerate() {
-            let reference = Reference {
-                parts: vec![value(first + idx)],
-                part_shape: scratch.shape.clone(),
-                kept: scratch.shape.iter().map(|_| true).collect(),
-                stream_axis: 0,
-                dtype: scratch.dtype,
-            };
+            let (shape, dtype) = (scratch.shape.clone(), scratch.dtype);
+            let reference = Reference::whole(value(first + idx), shape, dtype);
             lowerer.bind_ref(self.kernel.scratch_ref(idx), reference);
+        }
+    }
+
+    /// Binds semaphores; the barrier is no argument.
+    fn bind_semaphores(
+        &self,
+        lowerer: &mut Lowerer<'a, 's>,
+        args: &[Arg],
+        value: impl Fn(usize) -> Value<'s>,
+    ) {
+        let is_semaphore = |arg: &Arg| matches!(arg.kind, ArgKind::Semaphores(_));
+        let mut given = (0..args.len()).filter(|&idx| is_semaphore(&args[idx]));
+        for (idx, array) in self.kernel.semaphores.iter().enumerate() {
+            let bound = if array.kind == SemaphoreKind::Barrier {
+                let ty = ops::semaphores(self.session, array.kind, &[]);
+                Some(lowerer.op("tpu.sem_barrier", &[], ty, &[]))
+            } else {
+                given.next().map(&value)
+            };
+            if let Some(bound) = bound {
+                lowerer.bind(self.kernel.semaphore_ref(idx), bound);
+            }
         }
     }
 
@@ -371,9 +403,7 @@ impl<'a, 's> FuncBuilder<'a, 's> {
                     lowerer.int_constant(scalar, Elem::I32, extent as i64 - 1)
                 }
                 Extent::Dynamic { .. } => {
-                    let i32_ty = self.session.elem(Elem::I32);
-                    let dim = self.session.int_attr(i32_ty, axis as i64);
-                    let bound = lowerer.op("tpu.iteration_bound", &[], i32_ty, &[("dim", dim)]);
+                    let bound = lowerer.grid_extent(axis);
                     lowerer.apply("arith.subi", &[bound, one], scalar, Elem::I32)
                 }
             };
@@ -507,9 +537,12 @@ fn arguments(kernel: &Kernel) -> Vec<Arg> {
         args.push(Arg {
             param: None,
             shape: scratch.shape.clone(),
-            dtype: scratch.dtype,
-            space: scratch.space,
+            kind: ArgKind::Memory(scratch.dtype, scratch.space),
         });
+    }
+    for array in kernel.semaphores.iter().filter(|array| array.kind != SemaphoreKind::Barrier) {
+        let kind = ArgKind::Semaphores(array.kind);
+        args.push(Arg { param: None, shape: array.shape.clone(), kind });
     }
     args
 }
@@ -518,8 +551,7 @@ fn argument(param: &Param, idx: usize, part: usize) -> Arg {
     Arg {
         param: Some((idx, part)),
         shape: part_shape(param, part),
-        dtype: param.dtype,
-        space: param.space,
+        kind: ArgKind::Memory(param.dtype, param.space),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Options;
 use crate::back::mlir::{Attr, Block, Elem, Location, OpSpec, Operation, Session, Type, Value};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::ops::Literal;
-use crate::ir::{self, BlockId, DType, Kernel, LocId, OpId, Shape};
+use crate::ir::{self, BlockId, DType, Kernel, LocId, MemorySpace, OpId, Shape};
 use crate::target::Chip;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -19,13 +19,6 @@ impl Form {
 
     pub(super) fn tile(shape: &[usize]) -> Form {
         Form(Some(Shape::from_slice(shape)))
-    }
-
-    pub(super) fn of(ty: &ir::Type) -> Form {
-        match ty {
-            ir::Type::Tile { shape, .. } => Form(Some(shape.clone())),
-            ir::Type::Scalar(_) | ir::Type::Ref { .. } => Form(None),
-        }
     }
 
     pub(super) fn is_tile(&self) -> bool {
@@ -55,6 +48,14 @@ pub(super) struct Reference<'s> {
     /// Along which axis parts follow each other; 0 if there is one.
     pub(super) stream_axis: usize,
     pub(super) dtype: DType,
+}
+
+impl<'s> Reference<'s> {
+    /// All of a memref.
+    pub(super) fn whole(memref: Value<'s>, shape: Shape, dtype: DType) -> Reference<'s> {
+        let kept = shape.iter().map(|_| true).collect();
+        Reference { parts: vec![memref], part_shape: shape, kept, stream_axis: 0, dtype }
+    }
 }
 
 /// Where constants of the function at hand go, each once: the start of its entry block.
@@ -194,8 +195,23 @@ impl<'a, 's> Lowerer<'a, 's> {
         self.kernel.ty(value).dtype()
     }
 
+    /// Whether the kernel runs on a SparseCore.
+    pub(super) fn is_sparse(&self) -> bool {
+        self.kernel.core.is_sparse()
+    }
+
+    /// Whether a value of a type is kept as a scalar or as a vector. SparseCores have no vectors
+    /// of one element.
+    pub(super) fn form_of(&self, ty: &ir::Type) -> Form {
+        match ty {
+            ir::Type::Tile { shape, .. } if self.is_sparse() && shape[..] == [1] => Form::SCALAR,
+            ir::Type::Tile { shape, .. } => Form(Some(shape.clone())),
+            ir::Type::Scalar(_) | ir::Type::Ref { .. } | ir::Type::Semaphore { .. } => Form::SCALAR,
+        }
+    }
+
     pub(super) fn form(&self, value: ir::Value) -> Form {
-        Form::of(self.kernel.ty(value))
+        self.form_of(self.kernel.ty(value))
     }
 
     /// The element type in which values of a form are kept: scalars are 32 bits wide.
@@ -231,7 +247,7 @@ impl<'a, 's> Lowerer<'a, 's> {
 
     /// The type of an IR value.
     pub(super) fn value_ty(&self, ty: &ir::Type) -> Type<'s> {
-        let form = Form::of(ty);
+        let form = self.form_of(ty);
         self.ty(&form, Self::storage(&form, ty.dtype()))
     }
 
@@ -475,4 +491,15 @@ impl<'a, 's> Lowerer<'a, 's> {
             .at_opt(self.kernel.span(self.loc), "lowered from here")
             .help("this is a mistake of the toolkit: please report it")
     }
+}
+
+/// The attribute that names a memory space.
+pub(super) fn memory_space(session: &Session, space: MemorySpace) -> Attr<'_> {
+    session.parsed_attr(match space {
+        MemorySpace::Vmem => "#tpu.memory_space<vmem>",
+        MemorySpace::Smem => "#tpu.memory_space<smem>",
+        MemorySpace::Hbm => "#tpu.memory_space<hbm>",
+        MemorySpace::Any => "#tpu.memory_space<any>",
+        MemorySpace::Spmem => "#tpu.memory_space<vmem_shared>",
+    })
 }

@@ -7,14 +7,16 @@
 //!
 //! # How the IR maps
 //!
-//! * The function takes the grid indices, prefetch tables, inputs, outputs and scratch, in this
-//!   order. A parameter that is updated in place (`InOut`) has an input and an output window that
+//! * The function takes the grid indices, prefetch tables, inputs, outputs, scratch and semaphores,
+//!   in this order. A parameter that is updated in place (`InOut`) has an input and an output window that
 //!   alias: the first step that sees a block copies it from the one to the other, and the body
 //!   works on the output window.
 //! * Scalars are 32 bits wide: narrower types are kept as `i32` or `f32` and rounded after each
 //!   op. Tiles have their own type, but arithmetic on 8- and 16-bit types is done on 32 bits and
 //!   rounded, unless the chip has a bf16 vector unit and the op is exact in it.
 //! * `bool` lives in memory as `i32`, since libtpu has no memory of `i1`; the call converts.
+//! * Both ends of a copy are slices of a memref (`memref_slice`, then `memref_squeeze` for the axes
+//!   that are dropped), and so is its semaphore.
 //! * Every op carries its Rust location, so libtpu's messages name the user's line.
 //!
 //! What libtpu cannot do is reported here as [`Code::MOSAIC_UNSUPPORTED`], with the line and a
@@ -22,6 +24,7 @@
 
 mod call;
 mod func;
+pub mod import;
 mod lower;
 mod ops;
 
@@ -47,25 +50,23 @@ impl Default for Options {
     }
 }
 
-/// A kernel's module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
-    /// The verified module as text, for people: upstream ops in their usual syntax.
-    pub text: String,
-    /// What libtpu reads: bytecode of `stable_mosaic` ops.
-    pub bytecode: Vec<u8>,
-}
-
-/// Lowers a kernel.
+/// Lowers a kernel to what libtpu reads: the bytecode of `stable_mosaic` ops.
 ///
 /// # Errors
 /// Every op that the target's compiler cannot do, at its line.
-pub fn lower(valid: &Valid, options: &Options) -> Result<Module, Diagnostics> {
+pub fn lower(valid: &Valid, options: &Options) -> Result<Vec<u8>, Diagnostics> {
     let session = Session::new();
     let module = build(&session, valid, options)?;
-    let text = module.text();
-    let bytecode = encode(&session, module, valid, options)?;
-    Ok(Module { text, bytecode })
+    encode(&session, module, valid, options)
+}
+
+/// The module of [`lower`] as text, for people: verified, upstream ops in their usual syntax.
+///
+/// # Errors
+/// As [`lower`].
+pub fn text(valid: &Valid, options: &Options) -> Result<String, Diagnostics> {
+    let session = Session::new();
+    Ok(build(&session, valid, options)?.text())
 }
 
 /// The whole StableHLO module: `@main` takes the kernel's inputs in parameter order and gives its
@@ -74,10 +75,20 @@ pub fn lower(valid: &Valid, options: &Options) -> Result<Module, Diagnostics> {
 /// # Errors
 /// As [`lower`].
 pub fn call(valid: &Valid, options: &Options) -> Result<String, Diagnostics> {
-    let session = Session::new();
-    let module = build(&session, valid, options)?;
-    let bytecode = encode(&session, module, valid, options)?;
-    Ok(call::emit(valid, &bytecode))
+    Ok(call::emit(valid, &lower(valid, options)?))
+}
+
+/// As [`call`], but a private function of this name without a module around it, for a module that
+/// calls it.
+///
+/// # Errors
+/// As [`lower`].
+pub(crate) fn call_function(
+    valid: &Valid,
+    name: &str,
+    options: &Options,
+) -> Result<String, Diagnostics> {
+    Ok(call::emit_function(valid, &lower(valid, options)?, &format!("private @{name}")))
 }
 
 fn build<'s>(

@@ -1,12 +1,12 @@
 //! The grid as a nest of loops, windows of arrays, and the function around them.
 
+use super::lanes::{Lanes, with_lanes};
 use super::lower::{Lowering, Slot, Val};
-use super::text::Direction;
-use super::text::Tensor;
+use super::text::{Direction, Tensor, Writer};
 use super::{Options, Padding, n_dynamic_extents};
 use crate::diag::Diagnostic;
 use crate::ir::kernel::{BlockDim, Extent, Param, Window};
-use crate::ir::ops::{Literal, MemoryOp};
+use crate::ir::ops::Literal;
 use crate::ir::ty::{MemorySpace, Shape};
 use crate::ir::{DType, Kernel, Op, ParamKind};
 
@@ -14,12 +14,30 @@ use crate::ir::{DType, Kernel, Op, ParamKind};
 /// XLA compiles in time that grows with the program, and gains from seeing a few steps at once.
 const UNROLL_LIMIT_OPS: usize = 256;
 
-/// Lowers a kernel whose ops are all supported.
+/// Lowers a kernel whose ops are all supported to a module.
 pub(super) fn lower_kernel(kernel: &Kernel, options: Options) -> Result<String, Diagnostic> {
+    let (out, results) = lower_body(kernel, options)?;
+    Ok(out.finish(&module_name(&kernel.name), &results))
+}
+
+/// Lowers a kernel whose ops are all supported to a private function of this name.
+pub(super) fn lower_function(
+    kernel: &Kernel,
+    name: &str,
+    options: Options,
+) -> Result<String, Diagnostic> {
+    let (mut out, results) = lower_body(kernel, options)?;
+    let results: Vec<Tensor> = results.iter().map(|x| out.optimization_barrier(x)).collect();
+    Ok(out.finish_function(&format!("private @{name}"), &[], &results))
+}
+
+fn lower_body(kernel: &Kernel, options: Options) -> Result<(Writer, Vec<Tensor>), Diagnostic> {
     let plan = Plan::new(kernel);
     let mut cx = Lowering::new(kernel, options, plan.n_slots());
+    cx.n_lanes = plan.lanes.as_ref().map(|lanes| lanes.n);
     let extents = plan.add_args(&mut cx)?;
-    let mut nest = Nest { plan: &plan, extents, indices: Vec::new() };
+    cx.extents = extents;
+    let mut nest = Nest { plan: &plan, indices: Vec::new() };
     nest.lower_level(&mut cx)?;
     let mut results = Vec::new();
     for (idx, param) in kernel.params.iter().enumerate().filter(|(_, p)| p.kind.is_output()) {
@@ -28,7 +46,7 @@ pub(super) fn lower_kernel(kernel: &Kernel, options: Options) -> Result<String, 
         let (zeros, ones) = (vec![0; shape.len()], vec![1; shape.len()]);
         results.push(cx.out.slice(&array, &zeros, &shape, &ones));
     }
-    Ok(cx.out.finish(&module_name(&kernel.name), &results))
+    Ok((cx.out, results))
 }
 
 fn module_name(name: &str) -> String {
@@ -51,13 +69,13 @@ struct Plan<'a> {
     written: Vec<bool>,
     /// Per grid axis: whether its steps are written out.
     unrolled: Vec<bool>,
+    /// The axes whose steps are computed at once.
+    lanes: Option<Lanes>,
 }
 
 /// The grid loops around the current place.
 struct Nest<'a> {
     plan: &'a Plan<'a>,
-    /// Per grid axis: its number of steps.
-    extents: Vec<Val>,
     /// The indices of the loops entered so far.
     indices: Vec<Val>,
 }
@@ -72,16 +90,21 @@ impl<'a> Plan<'a> {
         let mut n_ops = 0;
         kernel.walk(kernel.body, &mut |_, op| {
             n_ops += 1;
-            if let Op::Memory(memory) = &op.op
-                && matches!(memory, MemoryOp::Store { .. })
+            if let Some(reference) = op.written()
                 && let Some(idx) =
-                    (0..written.len()).find(|&idx| kernel.param_ref(idx) == op.operands[0])
+                    (0..written.len()).find(|&idx| kernel.param_ref(idx) == reference)
             {
                 written[idx] = true;
             }
         });
-        let unrolled = unrolled_axes(kernel, n_ops);
-        Plan { kernel, levels: levels.collect(), written, unrolled }
+        let lanes = Lanes::choose(kernel, &written);
+        let unrolled = unrolled_axes(kernel, lanes.as_ref(), n_ops);
+        Plan { kernel, levels: levels.collect(), written, unrolled, lanes }
+    }
+
+    /// The lanes, if this parameter has any.
+    fn lanes_of(&self, param: usize) -> Option<&Lanes> {
+        self.lanes.as_ref().filter(|lanes| lanes.has_param(param))
     }
 
     fn n_slots(&self) -> usize {
@@ -129,7 +152,11 @@ impl<'a> Plan<'a> {
         }
         self.define_prefetch_args(cx);
         for (idx, scratch) in kernel.scratch.iter().enumerate() {
-            cx.write(self.scratch_slot(idx), zeros(scratch.dtype, &scratch.shape));
+            let shape = match &self.lanes {
+                Some(lanes) => with_lanes(lanes.n, &scratch.shape),
+                None => scratch.shape.clone(),
+            };
+            cx.write(self.scratch_slot(idx), zeros(scratch.dtype, &shape));
             cx.define_ref(kernel.scratch_ref(idx), self.scratch_slot(idx));
         }
         Ok(extents)
@@ -192,7 +219,11 @@ impl Nest<'_> {
 
     fn lower_axis(&mut self, cx: &mut Lowering<'_>) -> Result<(), Diagnostic> {
         let axis = self.indices.len();
-        let extent = self.extents[axis].clone();
+        let extent = cx.extents[axis].clone();
+        if let Some(lanes) = self.plan.lanes.as_ref().filter(|lanes| lanes.contains(axis)) {
+            let index = lanes.index(cx, axis);
+            return self.enter(cx, index.into());
+        }
         if self.plan.unrolled[axis]
             && let Some(n) = extent.as_int()
         {
@@ -241,18 +272,30 @@ impl Nest<'_> {
             cx.write(self.plan.block_slot(idx), array);
             return Ok(None);
         };
-        let shape = param.window_shape();
         let ref_ty = param.ref_type();
         let starts = self.window_starts(cx, window)?;
+        let lanes = self.plan.lanes_of(idx);
+        let shape = match lanes {
+            Some(lanes) => lanes.window(idx, &param.window_shape()),
+            None => param.window_shape(),
+        };
         let whole = array.shape() == shape.as_slice();
-        let block = match array {
-            Val::Uniform(literal, _) => Val::Uniform(literal, Shape::from_slice(ref_ty.shape())),
-            Val::Tensor(array) => {
+        let block = match (array, lanes) {
+            (Val::Uniform(literal, _), None) => {
+                Val::Uniform(literal, Shape::from_slice(ref_ty.shape()))
+            }
+            (Val::Uniform(literal, _), Some(lanes)) => {
+                Val::Uniform(literal, with_lanes(lanes.n, ref_ty.shape()))
+            }
+            (Val::Tensor(array), lanes) => {
                 let block = match whole {
                     true => array,
                     false => slice_at(cx, &array, &starts, &shape),
                 };
-                cx.out.reshape(&block, ref_ty.shape()).into()
+                match lanes {
+                    Some(lanes) => lanes.split(cx, &block, idx, ref_ty.shape()).into(),
+                    None => cx.out.reshape(&block, ref_ty.shape()).into(),
+                }
             }
         };
         cx.write(self.plan.block_slot(idx), block);
@@ -268,7 +311,10 @@ impl Nest<'_> {
         let param = &self.plan.kernel.params[idx];
         cx.set_loc(param.loc);
         let block = cx.read_tensor(self.plan.block_slot(idx))?;
-        let block = cx.out.reshape(&block, &param.window_shape());
+        let block = match self.plan.lanes_of(idx) {
+            Some(lanes) => lanes.join(cx, &block, idx, &param.window_shape()),
+            None => cx.out.reshape(&block, &param.window_shape()),
+        };
         let Some(starts) = starts else {
             cx.write(self.plan.array_slot(idx), block);
             return Ok(());
@@ -298,6 +344,11 @@ impl Nest<'_> {
                 BlockDim::Blocked(size) => *size as i64,
                 BlockDim::Squeezed | BlockDim::Element(_) => 1,
             };
+            if !number.shape().is_empty() {
+                // The index of the lanes: together their blocks are the whole axis.
+                starts.push(Val::index(0));
+                continue;
+            }
             starts.push(match number.as_int() {
                 Some(number) => Val::index(number.wrapping_mul(scale)),
                 None if scale == 1 => number,
@@ -356,10 +407,13 @@ fn window_level(kernel: &Kernel, window: &Window) -> usize {
 }
 
 /// Which axes to unroll: from the innermost outwards, as long as the program stays small.
-fn unrolled_axes(kernel: &Kernel, n_ops: usize) -> Vec<bool> {
+fn unrolled_axes(kernel: &Kernel, lanes: Option<&Lanes>, n_ops: usize) -> Vec<bool> {
     let mut unrolled = vec![false; kernel.grid.len()];
     let mut total = n_ops.max(1);
-    for (axis, unroll) in kernel.grid.iter().zip(&mut unrolled).rev() {
+    for (idx, (axis, unroll)) in kernel.grid.iter().zip(&mut unrolled).enumerate().rev() {
+        if lanes.is_some_and(|lanes| lanes.contains(idx)) {
+            continue;
+        }
         let Extent::Static(n) = axis.extent else { break };
         total = total.saturating_mul(n);
         if n > 1 && total > UNROLL_LIMIT_OPS {
@@ -413,6 +467,7 @@ fn pad_to_blocks(cx: &mut Lowering<'_>, param: &Param, array: &Tensor) -> Tensor
     };
     let fill = cx.out.constant(fill, &[]);
     let zeros = vec![0; shape.len()];
-    let high: Vec<usize> = shape.iter().zip(&array.shape).map(|(to, from)| to - from).collect();
+    let missing = |(&to, &from): (&usize, &usize)| to as i64 - from as i64;
+    let high: Vec<i64> = shape.iter().zip(&array.shape).map(missing).collect();
     cx.out.pad(array, &fill, &zeros, &high, &zeros)
 }

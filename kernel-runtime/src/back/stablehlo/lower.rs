@@ -6,7 +6,7 @@ use super::text::{Tensor, Writer};
 use super::unsupported;
 use crate::diag::Diagnostic;
 use crate::ir::kernel::{BlockId, OpData, Value};
-use crate::ir::ops::{ControlOp, Literal, MemoryOp};
+use crate::ir::ops::{ControlOp, DebugOp, Literal};
 use crate::ir::ty::Shape;
 use crate::ir::{DType, Kernel, LocId, Op};
 use std::collections::BTreeSet;
@@ -60,6 +60,10 @@ pub(super) struct Lowering<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) options: Options,
     pub(super) out: Writer,
+    /// How many steps of parallel axes are computed at once, if there are such axes.
+    pub(super) n_lanes: Option<usize>,
+    /// Per grid axis: its number of steps.
+    pub(super) extents: Vec<Val>,
     /// By value of the kernel.
     env: Vec<Option<Val>>,
     /// By value of the kernel: which memory a reference names.
@@ -72,10 +76,14 @@ pub(super) struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet, with this many slots of state.
     pub(super) fn new(kernel: &'a Kernel, options: Options, n_slots: usize) -> Lowering<'a> {
+        let mut out = Writer::new();
+        out.set_arithmetic(options.arithmetic);
         Lowering {
             kernel,
             options,
-            out: Writer::new(),
+            out,
+            n_lanes: None,
+            extents: Vec::new(),
             env: vec![None; kernel.n_values()],
             slot_of: vec![None; kernel.n_values()],
             state: vec![None; n_slots],
@@ -102,6 +110,19 @@ impl<'a> Lowering<'a> {
     pub(super) fn tensor(&mut self, value: Value) -> Result<Tensor, Diagnostic> {
         let val = self.val(value)?;
         Ok(self.materialise(&val))
+    }
+
+    /// Gives a reference memory of its own, which holds zeros.
+    pub(super) fn add_slot(&mut self, value: Value) {
+        let ty = self.kernel.ty(value);
+        let zero = Literal::from_f64(ty.dtype(), 0.0);
+        self.state.push(Some(Val::Uniform(zero, Shape::from_slice(ty.shape()))));
+        self.slot_of[value.0 as usize] = Some(self.state.len() - 1);
+    }
+
+    /// Forgets the memory of a reference: nothing outside of its scope carries it.
+    pub(super) fn drop_slot(&mut self, value: Value) {
+        self.slot_of[value.0 as usize] = None;
     }
 
     /// The memory that a reference names.
@@ -185,6 +206,7 @@ impl<'a> Lowering<'a> {
         let result = match &op.op {
             Op::Elementwise(elementwise) => ops::elementwise::lower(self, *elementwise, op)?,
             Op::Shape(shape) => ops::shape::lower(self, shape, op)?,
+            Op::Convert(convert) => ops::convert::lower(self, *convert, op)?.into(),
             Op::Reduce(reduce) => ops::reduce::lower(self, *reduce, op)?.into(),
             Op::Dot(dot) => ops::dot::lower(self, *dot, op)?.into(),
             Op::Memory(memory) => {
@@ -193,10 +215,17 @@ impl<'a> Lowering<'a> {
                 }
                 return Ok(());
             }
+            Op::Dma(dma) => return ops::dma::lower(self, dma, op),
+            Op::Sync(sync) => return ops::dma::lower_sync(self, sync),
             Op::Control(control) => return self.lower_control(*control, op),
-            Op::Debug(debug) => {
-                let message = format!("`{}` cannot be expressed in StableHLO", debug.mnemonic());
-                return Err(self.error(message));
+            Op::Debug(DebugOp::ScopeStart { .. } | DebugOp::ScopeEnd | DebugOp::Delay) => {
+                return Ok(());
+            }
+            Op::Random(_)
+            | Op::Sparse(_)
+            | Op::Debug(DebugOp::Print { .. } | DebugOp::Assert { .. }) => {
+                let name = op.op.mnemonic();
+                return Err(self.error(format!("`{name}` cannot be expressed in StableHLO")));
             }
         };
         self.define(op.results[0], result);
@@ -208,18 +237,26 @@ impl<'a> Lowering<'a> {
             ControlOp::If => ops::control::lower_if(self, op),
             ControlOp::For => ops::control::lower_for(self, op),
             ControlOp::While => ops::control::lower_while(self, op),
+            ControlOp::Scope => ops::control::lower_scope(self, op),
             ControlOp::Yield => Ok(()),
+            ControlOp::DeviceId => {
+                Err(self.error("`device_id` cannot be expressed in a program of one device"))
+            }
+            ControlOp::GridExtent { axis } => {
+                let extent = self.extents.get(axis).cloned().ok_or_else(|| self.missing())?;
+                self.define(op.results[0], extent);
+                Ok(())
+            }
         }
     }
 
-    /// The memory that a block and the regions within store to, in slot order.
+    /// The memory that a block and the regions within write, in slot order.
     pub(super) fn written_slots(&self, blocks: &[BlockId]) -> Vec<Slot> {
         let mut slots = BTreeSet::new();
         for &block in blocks {
             self.kernel.walk(block, &mut |_, op| {
-                if let Op::Memory(memory) = &op.op
-                    && matches!(memory, MemoryOp::Store { .. })
-                    && let Some(slot) = self.slot_of[op.operands[0].0 as usize]
+                if let Some(reference) = op.written()
+                    && let Some(slot) = self.slot_of[reference.0 as usize]
                 {
                     slots.insert(slot);
                 }

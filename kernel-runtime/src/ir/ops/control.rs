@@ -2,7 +2,8 @@
 
 use super::{InferError, RegionTypes, Results};
 use crate::ir::dtype::DType;
-use crate::ir::ty::Type;
+use crate::ir::ty::{MemorySpace, SemaphoreKind, Type};
+use smallvec::smallvec;
 
 /// A control-flow op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,8 +17,20 @@ pub enum ControlOp {
     /// Operands: the initial carried values. Region `cond` takes them and yields a `bool`
     /// scalar; region `body` takes them and yields the next ones.
     While,
+    /// No operands. The region takes references, each to memory or semaphores that live while it
+    /// runs: memory undefined, semaphores zero at the start and at the end. It yields the results.
+    Scope,
     /// Ends a region and gives its values.
     Yield,
+    /// The number of steps along a grid axis, an `i32` scalar. No operands. It serves axes whose
+    /// extent is known at run time alone.
+    GridExtent {
+        /// Which grid axis, outermost 0.
+        axis: usize,
+    },
+    /// The number of the device that runs the op, an `i32` scalar. No operands. The devices of the
+    /// kernel's mesh are numbered in row-major order.
+    DeviceId,
 }
 
 impl ControlOp {
@@ -27,7 +40,10 @@ impl ControlOp {
             ControlOp::If => "if",
             ControlOp::For => "for",
             ControlOp::While => "while",
+            ControlOp::Scope => "scope",
             ControlOp::Yield => "yield",
+            ControlOp::GridExtent { .. } => "grid_extent",
+            ControlOp::DeviceId => "device_id",
         }
     }
 
@@ -35,9 +51,15 @@ impl ControlOp {
     pub fn n_regions(self) -> usize {
         match self {
             ControlOp::If | ControlOp::While => 2,
-            ControlOp::For => 1,
-            ControlOp::Yield => 0,
+            ControlOp::For | ControlOp::Scope => 1,
+            ControlOp::Yield | ControlOp::GridExtent { .. } | ControlOp::DeviceId => 0,
         }
+    }
+
+    /// How often a `for` with these bounds runs; `None` if the step is not positive, which is an
+    /// error where the loop runs.
+    pub(crate) fn n_trips(lo: i64, hi: i64, step: i64) -> Option<i64> {
+        (step > 0).then(|| ((hi - lo).max(0) + step - 1) / step)
     }
 
     /// The type rule; see [`super::Op::infer`].
@@ -61,9 +83,32 @@ impl ControlOp {
             ControlOp::If => infer_if(operands, &regions[0], &regions[1]),
             ControlOp::For => infer_for(operands, &regions[0]),
             ControlOp::While => infer_while(operands, &regions[0], &regions[1]),
+            ControlOp::Scope => infer_scope(operands, &regions[0]),
             ControlOp::Yield => Ok(Results::new()),
+            ControlOp::GridExtent { .. } | ControlOp::DeviceId => {
+                super::expect_operands(name, operands, 0)?;
+                Ok(smallvec![Type::Scalar(DType::I32)])
+            }
         }
     }
+}
+
+fn infer_scope(operands: &[&Type], body: &RegionTypes) -> Result<Results, InferError> {
+    super::expect_operands("scope", operands, 0)?;
+    let is_local = |ty: &&Type| match ty {
+        Type::Ref { space, shape, .. } => {
+            matches!(space, MemorySpace::Vmem | MemorySpace::Smem)
+                && !shape.is_empty()
+                && !shape.contains(&0)
+        }
+        Type::Semaphore { kind, shape } => *kind != SemaphoreKind::Barrier && !shape.contains(&0),
+        Type::Scalar(_) | Type::Tile { .. } => false,
+    };
+    if let Some(bad) = body.args.iter().find(|ty| !is_local(ty)) {
+        return Err(InferError::region(format!("`scope` cannot hold `{bad}`"))
+            .help("it holds memory in VMEM and SMEM, and semaphores that are no barrier"));
+    }
+    Ok(body.yields.iter().cloned().collect())
 }
 
 fn infer_if(

@@ -1,4 +1,4 @@
-//! Messages and assertions from inside a kernel.
+//! Messages, assertions and marks from inside a kernel.
 
 use super::{InferError, Results};
 use crate::ir::dtype::DType;
@@ -17,6 +17,16 @@ pub enum DebugOp {
         /// What to say.
         message: String,
     },
+    /// Opens a named scope, which a profiler shows around the ops up to its end. Scopes nest; one
+    /// ends in the block that it begins in.
+    ScopeStart {
+        /// Its name.
+        name: String,
+    },
+    /// Ends the innermost scope.
+    ScopeEnd,
+    /// Operand: an `i32` scalar. Does nothing for at least so many nanoseconds, to provoke races.
+    Delay,
 }
 
 impl DebugOp {
@@ -25,6 +35,9 @@ impl DebugOp {
         match self {
             DebugOp::Print { .. } => "print",
             DebugOp::Assert { .. } => "assert",
+            DebugOp::ScopeStart { .. } => "scope_start",
+            DebugOp::ScopeEnd => "scope_end",
+            DebugOp::Delay => "delay",
         }
     }
 
@@ -35,6 +48,18 @@ impl DebugOp {
                 if let Some(bad) = operands.iter().find(|ty| ty.is_ref()) {
                     return Err(InferError::ty(format!(
                         "`print` takes values, not the reference `{bad}`"
+                    )));
+                }
+            }
+            DebugOp::ScopeStart { .. } | DebugOp::ScopeEnd => {
+                super::expect_operands(self.mnemonic(), operands, 0)?;
+            }
+            DebugOp::Delay => {
+                super::expect_operands("delay", operands, 1)?;
+                if *operands[0] != Type::Scalar(DType::I32) {
+                    return Err(InferError::ty(format!(
+                        "`delay` takes an `i32` scalar, not `{}`",
+                        operands[0]
                     )));
                 }
             }

@@ -47,7 +47,7 @@ impl Precision {
 
 /// The product of two matrices, `[m, k] x [k, n] -> [m, n]`, either of which may be given
 /// transposed. Floats give `f32`, integers give `i32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct DotOp {
     /// The left operand is `[k, m]`.
     pub transpose_lhs: bool,

@@ -44,6 +44,8 @@ macro_rules! elementwise_table {
                 Rsqrt rsqrt { float: |x| 1.0 / x.sqrt(), } 0.01..100.0, ulp 4;
                 /// 1 / x.
                 Reciprocal reciprocal { float: |x| 1.0 / x, } 0.01..100.0, ulp 2;
+                /// 1 / x, to some 12 bits on a TPU, where it is much faster than `reciprocal`.
+                ReciprocalApprox reciprocal_approx { float: |x| 1.0 / x, } 0.01..100.0, ulp 2;
                 /// Hyperbolic tangent.
                 Tanh tanh { float: |x| x.tanh(), } -10.0..10.0, ulp 8;
                 /// 1 / (1 + e^-x).
@@ -52,6 +54,8 @@ macro_rules! elementwise_table {
                 Sin sin { float: |x| x.sin(), } -10.0..10.0, ulp 8;
                 /// Cosine.
                 Cos cos { float: |x| x.cos(), } -10.0..10.0, ulp 8;
+                /// Tangent.
+                Tan tan { float: |x| x.tan(), } -1.3..1.3, ulp 16;
                 /// Error function.
                 Erf erf { float: |x| libm::erff(x), } -4.0..4.0, ulp 8;
                 /// Rounds towards minus infinity.
@@ -92,6 +96,8 @@ macro_rules! elementwise_table {
                 } -100.0..100.0, ulp 0;
                 /// x to the power y.
                 Pow pow { float: |x, y| x.powf(y), } 0.1..5.0, ulp 64;
+                /// The angle, from -pi to pi, of the point `y` up and `x` to the right: `y.atan2(x)`.
+                Atan2 atan2 { float: |y, x| y.atan2(x), } 0.1..5.0, ulp 16;
                 /// Bitwise or logical and.
                 And and { int: |x, y| x & y, bool: true, } -100.0..100.0, ulp 0;
                 /// Bitwise or logical or.
@@ -325,6 +331,16 @@ impl Literal {
     /// An integer or `bool` constant, wrapped to its type.
     pub fn int(dtype: DType, value: i64) -> Literal {
         Literal { dtype, bits: dtype.wrap_int(value) }
+    }
+
+    /// The result of integer arithmetic on constants. `None` for an `i32` that leaves its range:
+    /// it is computed at run time, where the interpreter tells of it if it becomes an index.
+    pub(crate) fn folded_int(dtype: DType, value: i64) -> Option<Literal> {
+        if dtype == DType::Bool {
+            return Some(Literal::int(dtype, value & 1));
+        }
+        let wraps = dtype.wrap_int(value) != value;
+        (dtype != DType::I32 || !wraps).then(|| Literal::int(dtype, value))
     }
 
     /// A constant of any type from an `f64`, by the rules of `cast`.

@@ -62,7 +62,18 @@ impl Access {
             && self.dims.iter().zip(shape).all(|(dim, &size)| *dim == AccessDim::full(size))
     }
 
-    fn check(&self, name: &str, ref_ty: &Type, starts: &[&Type]) -> Result<(), InferError> {
+    /// Whether it is one element, every axis of which is dropped.
+    pub fn is_element(&self) -> bool {
+        self.dims.iter().all(|dim| !dim.keep)
+    }
+
+    /// Checks that it fits a reference, and the operands for its dynamic starts.
+    pub(super) fn check(
+        &self,
+        name: &str,
+        ref_ty: &Type,
+        starts: &[&Type],
+    ) -> Result<(), InferError> {
         let shape = ref_ty.shape();
         if self.dims.len() != shape.len() {
             return Err(InferError::index(format!(
@@ -172,7 +183,7 @@ impl MemoryOp {
                 operands[0]
             )));
         };
-        if matches!(space, MemorySpace::Hbm | MemorySpace::Any) {
+        if matches!(space, MemorySpace::Hbm | MemorySpace::Any | MemorySpace::Spmem) {
             return Err(InferError::ty(format!("`{name}` cannot reach `{space}` memory"))
                 .help("copy a part into VMEM first, or give the parameter a block"));
         }

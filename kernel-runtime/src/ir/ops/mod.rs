@@ -5,20 +5,34 @@
 //! lists what a new op still needs.
 
 pub mod control;
+pub mod convert;
 pub mod debug;
+pub mod dma;
 pub mod dot;
 pub mod elementwise;
+pub mod indirect;
 pub mod memory;
+pub mod random;
 pub mod reduce;
 pub mod shape;
+pub mod sparse;
+pub mod sync;
 
 pub use control::ControlOp;
+pub use convert::ConvertOp;
 pub use debug::DebugOp;
+pub use dma::{DmaOp, DmaOperands, DmaScalars, DmaStart, DmaWait, Length, Peer, Transfer};
 pub use dot::{DotOp, Precision};
 pub use elementwise::{Binary, Compare, Elementwise, Literal, Unary};
+pub use indirect::{
+    Direction, Indirect, IndirectOperands, IndirectRef, IndirectStart, IndirectValues,
+};
 pub use memory::{Access, AccessDim, MemoryOp, Start};
+pub use random::RandomOp;
 pub use reduce::{ReduceKind, ReduceOp};
-pub use shape::ShapeOp;
+pub use shape::{RollStride, ShapeOp};
+pub use sparse::{ScanKind, SparseOp};
+pub use sync::SyncOp;
 
 use super::ty::Type;
 use crate::diag::{Code, Diagnostic, Span};
@@ -31,15 +45,25 @@ pub enum Op {
     Elementwise(Elementwise),
     /// Rearranges elements.
     Shape(ShapeOp),
+    /// Converts bits across rows or words.
+    Convert(ConvertOp),
     /// Combines the elements along an axis.
     Reduce(ReduceOp),
     /// Matrix product.
     Dot(DotOp),
     /// Loads and stores.
     Memory(MemoryOp),
+    /// Asynchronous copies.
+    Dma(DmaOp),
+    /// Semaphores.
+    Sync(SyncOp),
+    /// What a SparseCore has and no TensorCore.
+    Sparse(SparseOp),
     /// Branches, loops and their ends.
     Control(ControlOp),
-    /// Messages and assertions.
+    /// The core's random number generator.
+    Random(RandomOp),
+    /// Messages, assertions and marks.
     Debug(DebugOp),
 }
 
@@ -109,9 +133,14 @@ impl Op {
         match self {
             Op::Elementwise(op) => op.mnemonic(),
             Op::Shape(op) => op.mnemonic(),
+            Op::Convert(op) => op.mnemonic(),
+            Op::Random(op) => op.mnemonic(),
             Op::Reduce(op) => op.mnemonic(),
             Op::Dot(_) => DotOp::MNEMONIC,
             Op::Memory(op) => op.mnemonic(),
+            Op::Dma(op) => op.mnemonic(),
+            Op::Sync(op) => op.mnemonic(),
+            Op::Sparse(op) => op.mnemonic(),
             Op::Control(op) => op.mnemonic(),
             Op::Debug(op) => op.mnemonic(),
         }
@@ -129,9 +158,14 @@ impl Op {
         match self {
             Op::Elementwise(op) => op.infer(operands),
             Op::Shape(op) => op.infer(operands),
+            Op::Convert(op) => op.infer(operands),
+            Op::Random(op) => op.infer(operands),
             Op::Reduce(op) => op.infer(operands),
             Op::Dot(op) => op.infer(operands),
             Op::Memory(op) => op.infer(operands),
+            Op::Dma(op) => op.infer(operands),
+            Op::Sync(op) => op.infer(operands),
+            Op::Sparse(op) => op.infer(operands),
             Op::Control(op) => op.infer(operands, regions),
             Op::Debug(op) => op.infer(operands),
         }
@@ -140,9 +174,13 @@ impl Op {
     /// Whether the op does more than make its results: it must stay even if nobody uses them.
     pub fn has_effect(&self) -> bool {
         match self {
-            Op::Elementwise(_) | Op::Shape(_) | Op::Reduce(_) | Op::Dot(_) => false,
+            Op::Elementwise(_) | Op::Shape(_) | Op::Convert(_) | Op::Reduce(_) | Op::Dot(_) => {
+                false
+            }
             Op::Memory(op) => matches!(op, MemoryOp::Store { .. }),
-            Op::Control(_) | Op::Debug(_) => true,
+            Op::Sparse(op) => op.has_effect(),
+            Op::Control(op) => !matches!(op, ControlOp::GridExtent { .. } | ControlOp::DeviceId),
+            Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => true,
         }
     }
 }
@@ -162,7 +200,7 @@ pub(crate) fn expect_tile<'a>(
 ) -> Result<(super::DType, &'a [usize]), InferError> {
     match ty {
         Type::Tile { dtype, shape } => Ok((*dtype, shape)),
-        Type::Scalar(_) | Type::Ref { .. } => {
+        Type::Scalar(_) | Type::Ref { .. } | Type::Semaphore { .. } => {
             Err(InferError::ty(format!("`{name}` takes a tile, but was given `{ty}`")))
         }
     }

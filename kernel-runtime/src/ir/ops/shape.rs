@@ -40,11 +40,33 @@ pub enum ShapeOp {
         axis: usize,
     },
     /// Rotates along an axis by the scalar `i32` operand number 1: element `i` of the operand
-    /// lands at `(i + shift) mod size`, as `tpu.dynamic_rotate` and `numpy.roll` do.
+    /// lands at `(i + shift) mod size`, as `tpu.dynamic_rotate` and `numpy.roll` do. With a stride,
+    /// row `j` along the stride's axis is rotated by `shift + j * by`.
     Roll {
         /// Along which axis.
         axis: usize,
+        /// How much further each row of another axis is rotated.
+        stride: Option<RollStride>,
     },
+    /// Operands: a tile and an `i32` tile of indices, whose sizes are equal but along the axis.
+    /// Each element of the result, which has the shape of the indices, is the one whose place
+    /// along the axis the index says, and otherwise its own. What an index outside of the axis
+    /// gives is undefined.
+    TakeAlongAxis {
+        /// Along which axis.
+        axis: usize,
+    },
+    /// The only element of a tile, as a scalar.
+    Extract,
+}
+
+/// How much further a roll rotates each row than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RollStride {
+    /// By how many elements.
+    pub by: usize,
+    /// Along which axis the rows are counted; not the one that is rolled.
+    pub axis: usize,
 }
 
 impl ShapeOp {
@@ -59,6 +81,8 @@ impl ShapeOp {
             ShapeOp::Slice { .. } => "slice",
             ShapeOp::Iota { .. } => "iota",
             ShapeOp::Roll { .. } => "roll",
+            ShapeOp::TakeAlongAxis { .. } => "take_along_axis",
+            ShapeOp::Extract => "extract",
         }
     }
 
@@ -115,18 +139,20 @@ impl ShapeOp {
                 expect_operands(name, operands, 1)?;
                 infer_slice(expect_tile(name, operands[0])?.1, starts, sizes, strides)?
             }
-            ShapeOp::Roll { axis } => {
-                expect_operands(name, operands, 2)?;
-                let (_, shape) = expect_tile(name, operands[0])?;
-                expect_axis(name, *axis, shape)?;
-                if *operands[1] != Type::Scalar(DType::I32) {
-                    return Err(InferError::ty(format!(
-                        "`roll` shifts by an i32 scalar, not `{}`",
-                        operands[1]
-                    )));
+            ShapeOp::TakeAlongAxis { axis } => infer_take(*axis, operands)?,
+            ShapeOp::Extract => {
+                expect_operands(name, operands, 1)?;
+                let (dtype, shape) = expect_tile(name, operands[0])?;
+                if shape.iter().product::<usize>() != 1 {
+                    return Err(InferError::shape(format!(
+                        "`extract` takes a tile of one element, not {}",
+                        Sizes(shape)
+                    ))
+                    .help("reduce it first: `x.reduce_sum(0).reduce_sum(1)`"));
                 }
-                Shape::from_slice(shape)
+                return Ok(smallvec![Type::Scalar(dtype)]);
             }
+            ShapeOp::Roll { axis, stride } => infer_roll(*axis, *stride, operands)?,
         };
         expect_nonzero(name, &shape)?;
         Ok(smallvec![Type::Tile { dtype: operands[0].dtype(), shape }])
@@ -179,6 +205,53 @@ fn infer_transpose(from: &[usize], perm: &[usize]) -> Result<Shape, InferError> 
         )));
     }
     Ok(perm.iter().map(|&axis| from[axis]).collect())
+}
+
+fn infer_roll(
+    axis: usize,
+    stride: Option<RollStride>,
+    operands: &[&Type],
+) -> Result<Shape, InferError> {
+    expect_operands("roll", operands, 2)?;
+    let (_, shape) = expect_tile("roll", operands[0])?;
+    expect_axis("roll", axis, shape)?;
+    if let Some(stride) = stride {
+        expect_axis("roll", stride.axis, shape)?;
+        if stride.axis == axis {
+            return Err(InferError::shape(format!(
+                "`roll` along axis {axis} cannot count its rows along the same axis"
+            )));
+        }
+    }
+    if *operands[1] != Type::Scalar(DType::I32) {
+        return Err(InferError::ty(format!(
+            "`roll` shifts by an i32 scalar, not `{}`",
+            operands[1]
+        )));
+    }
+    Ok(Shape::from_slice(shape))
+}
+
+fn infer_take(axis: usize, operands: &[&Type]) -> Result<Shape, InferError> {
+    let name = "take_along_axis";
+    expect_operands(name, operands, 2)?;
+    let (_, from) = expect_tile(name, operands[0])?;
+    let (dtype, shape) = expect_tile(name, operands[1])?;
+    expect_axis(name, axis, from)?;
+    if dtype != DType::I32 {
+        return Err(InferError::ty(format!("`{name}` takes `i32` indices, not `{dtype}`")));
+    }
+    let fits = from.len() == shape.len()
+        && (0..from.len()).all(|other| other == axis || from[other] == shape[other]);
+    if !fits {
+        return Err(InferError::shape(format!(
+            "`{name}` along axis {axis}: indices of {} do not fit the tile {}",
+            Sizes(shape),
+            Sizes(from)
+        ))
+        .help("sizes must be equal but along the axis"));
+    }
+    Ok(Shape::from_slice(shape))
 }
 
 fn infer_concat(axis: usize, operands: &[&Type]) -> Result<Shape, InferError> {

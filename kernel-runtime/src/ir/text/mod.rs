@@ -28,6 +28,12 @@
 //! loc 1 = "src/matmul.rs":11:9
 //! ```
 //!
+//! After the kernel's name come `core sparse` or `core sparse_scalar`, `vmem_limit n`, `side_effects dataflow` or `always`, and the stated
+//! cost, `flops n transcendentals n bytes n`; after a parameter's memory, `pinned` with the memory
+//! of its array.
+//!
+//! Before the grid come the axes of a mesh of devices, `mesh ring: 4`, outermost first.
+//!
 //! A window is `block [..]` with one entry per axis (a block size, `squeezed`, or `element n` for
 //! a window placed by elements), then `single` or `multiple n` buffers, `streams n axis a`, and its
 //! index map, which sees the grid indices and the prefetch parameters.
@@ -35,13 +41,29 @@
 //! An op is `results = mnemonic operands attributes regions : result types loc(n)`, each part only
 //! if it is there. An access has one entry per axis: `:` for the whole axis, `3` or `%i` for one
 //! element whose axis is dropped, `ds(start, size)` or `ds(start, size, stride)` for a part, where
-//! a start known to be a multiple is `multiple(%i, 128)`. Comments start with `//`. Line ends mean
+//! a start known to be a multiple is `multiple(%i, 128)`.
+//!
+//! A parameter without `block` is whole where it lies. Semaphores are declared after scratch, as
+//! `semaphores done: dma[2]`. A copy names both ends and its semaphore, and then what is not as
+//! usual: `dma_start %x[ds(%i, 8), :] to %buf[%slot, :, :] lengths [%n, :] semaphore %done[%slot]
+//! priority 1`.
+//!
+//! An indirect copy names both ends, the ids (a reference with an index, or a tile), and its
+//! semaphore: `gather_start %table[:, :] to %rows[:, :] ids %ids[:] semaphore %done[] skip %none`;
+//! `scatter_start %rows[:, :] to %table[:, :] ids %ids[:] semaphore %done[] accumulate`. Other ops
+//! of a SparseCore take `mask %m`, `accumulate` and `descending`.
+//!
+//! Comments start with `//`. Line ends mean
 //! nothing, except that the parser goes on at the next line after a mistake.
 
 mod lex;
 mod parse;
+mod parse_dma;
 mod parse_op;
+mod parse_sparse;
 mod print;
+mod print_dma;
+mod print_sparse;
 
 use super::Kernel;
 use crate::diag::Diagnostics;

@@ -6,9 +6,9 @@
 use super::lex::{Token, TokenKind, tokens, unescape};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::{
-    BlockDim, BlockId, Buffering, Builder, CompileParams, DType, Extent, GridAxis, Kernel, Loc,
-    LocId, MemorySpace, Param, ParamAxis, ParamKind, Scratch, Semantics, Shape, Streams, Type,
-    Value, Window,
+    BlockDim, BlockId, Buffering, Builder, CompileParams, Core, DType, Extent, GridAxis, Kernel,
+    Loc, LocId, MemorySpace, MeshAxis, Param, ParamAxis, ParamKind, Scratch, Semantics,
+    SemaphoreArray, SemaphoreKind, Shape, SideEffects, Streams, Type, Value, Window,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl<'t> Parser<'t> {
         if self.eat(punct) { Ok(()) } else { Err(self.unexpected(&format!("`{punct}`"))) }
     }
 
-    fn expect_word(&mut self, word: &str) -> Parsed<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> Parsed<()> {
         if self.eat_word(word) { Ok(()) } else { Err(self.unexpected(&format!("`{word}`"))) }
     }
 
@@ -138,6 +138,16 @@ impl<'t> Parser<'t> {
             }
             _ => Err(self.unexpected(&format!("a number from 0 to {MAX_SIZE}"))),
         }
+    }
+
+    /// A number of any size.
+    fn count(&mut self) -> Parsed<u64> {
+        let TokenKind::Number(text) = self.peek() else {
+            return Err(self.unexpected("a number"));
+        };
+        let count = text.parse().map_err(|_| self.unexpected("a number below 2^64"))?;
+        self.advance();
+        Ok(count)
     }
 
     pub(super) fn string(&mut self) -> Parsed<String> {
@@ -206,6 +216,10 @@ impl<'t> Parser<'t> {
 
     pub(super) fn ty(&mut self) -> Parsed<Type> {
         let start = self.token();
+        if self.eat_word("semaphores") {
+            let kind = self.semaphore_kind()?;
+            return Ok(Type::Semaphore { kind, shape: self.shape_of_semaphores(start)? });
+        }
         let space = self.eat_space();
         let dtype = self.dtype()?;
         if space.is_none() && self.peek() != TokenKind::Punct('[') {
@@ -226,6 +240,23 @@ impl<'t> Parser<'t> {
             }
             None => Ok(Type::Tile { dtype, shape }),
         }
+    }
+
+    fn semaphore_kind(&mut self) -> Parsed<SemaphoreKind> {
+        match SemaphoreKind::ALL.iter().copied().find(|kind| self.eat_word(kind.name())) {
+            Some(kind) => Ok(kind),
+            None => Err(self.unexpected("`regular`, `dma` or `barrier`")),
+        }
+    }
+
+    fn shape_of_semaphores(&mut self, start: Token<'t>) -> Parsed<Shape> {
+        let shape: Shape = self.list(Self::size)?.into_iter().collect();
+        let n = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
+        if n.is_some_and(|n| n <= MAX_SIZE) {
+            return Ok(shape);
+        }
+        Err(Diagnostic::error(Code::IR_SHAPE, "a type with too many elements")
+            .at(self.span_of(start), ""))
     }
 
     // Names of values.
@@ -324,14 +355,38 @@ impl<'t> Parser<'t> {
     fn kernel(&mut self) -> Parsed<()> {
         self.expect_word("kernel")?;
         let name = self.name()?;
+        let mut core = Core::default();
+        if self.eat_word("core") {
+            core = match Core::ALL.iter().find(|core| self.eat_word(core.name())) {
+                Some(&core) => core,
+                None => return Err(self.unexpected("`sparse` or `sparse_scalar`")),
+            };
+        }
         let mut compile = CompileParams::default();
         if self.eat_word("vmem_limit") {
             compile.vmem_limit_bytes = Some(self.size()? as u64);
         }
-        compile.has_side_effects = self.eat_word("side_effects");
+        if self.eat_word("side_effects") {
+            let kinds = [SideEffects::Dataflow, SideEffects::Always];
+            compile.side_effects = match kinds.into_iter().find(|kind| self.eat_word(kind.name())) {
+                Some(kind) => kind,
+                None => return Err(self.unexpected("`dataflow` or `always`")),
+            };
+        }
+        let cost = &mut compile.cost;
+        for (word, stated) in [
+            ("flops", &mut cost.flops),
+            ("transcendentals", &mut cost.transcendentals),
+            ("bytes", &mut cost.bytes_accessed),
+        ] {
+            if self.eat_word(word) {
+                *stated = Some(self.count()?);
+            }
+        }
         self.expect('{')?;
         let kernel = self.builder.kernel_mut();
         kernel.name = name;
+        kernel.core = core;
         kernel.compile = compile;
         while !self.eat_word("body") {
             let start = self.token();
@@ -357,7 +412,8 @@ impl<'t> Parser<'t> {
         loop {
             let token = self.token();
             let is_word = matches!(token.kind, TokenKind::Word(word)
-                if declaration_kind(word).is_some() || matches!(word, "grid" | "scratch" | "body"));
+                if declaration_kind(word).is_some()
+                    || matches!(word, "mesh" | "grid" | "scratch" | "semaphores" | "body"));
             let is_start = (token.line, token.column) == (start.line, start.column);
             if token.kind == TokenKind::End || is_word && !is_start {
                 return;
@@ -372,11 +428,22 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("a declaration or `body`"));
         };
         match (word, declaration_kind(word)) {
+            ("mesh", _) => self.mesh_axis(),
             ("grid", _) => self.grid_axis(),
             ("scratch", _) => self.scratch(start),
+            ("semaphores", _) => self.semaphores(start),
             (_, Some(kind)) => self.param(start, kind),
             (_, None) => Err(self.unexpected("a declaration or `body`")),
         }
+    }
+
+    fn mesh_axis(&mut self) -> Parsed<()> {
+        self.advance();
+        let name = self.name()?;
+        self.expect(':')?;
+        let size = self.size()?;
+        self.builder.kernel_mut().mesh.push(MeshAxis { name, size });
+        Ok(())
     }
 
     fn grid_axis(&mut self) -> Parsed<()> {
@@ -388,9 +455,8 @@ impl<'t> Parser<'t> {
         } else {
             Extent::Static(self.size()?)
         };
-        let semantics = [Semantics::Parallel, Semantics::Arbitrary];
-        let Some(semantics) = semantics.into_iter().find(|s| self.eat_word(s.name())) else {
-            return Err(self.unexpected("`parallel` or `arbitrary`"));
+        let Some(&semantics) = Semantics::ALL.iter().find(|s| self.eat_word(s.name())) else {
+            return Err(self.unexpected("`parallel`, `arbitrary` or `core_parallel`"));
         };
         self.builder.kernel_mut().grid.push(GridAxis { name, extent, semantics });
         Ok(())
@@ -408,6 +474,17 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
+    fn semaphores(&mut self, start: Token<'t>) -> Parsed<()> {
+        self.advance();
+        let name = self.name()?;
+        self.expect(':')?;
+        let kind = self.semaphore_kind()?;
+        let shape = self.shape_of_semaphores(start)?;
+        let loc = self.loc_suffix(start)?;
+        self.builder.kernel_mut().semaphores.push(SemaphoreArray { name, kind, shape, loc });
+        Ok(())
+    }
+
     fn param(&mut self, start: Token<'t>, kind: ParamKind) -> Parsed<()> {
         self.advance();
         let name = self.name()?;
@@ -419,9 +496,10 @@ impl<'t> Parser<'t> {
             Ok(ParamAxis { name, size: p.size()? })
         })?;
         let space = self.space()?;
+        let pinned = if self.eat_word("pinned") { Some(self.space()?) } else { None };
         let window = if self.eat_word("block") { Some(self.window()?) } else { None };
         let loc = self.loc_suffix(start)?;
-        let param = Param { name, kind, dtype, axes, space, window, loc };
+        let param = Param { name, kind, dtype, axes, space, window, pinned, loc };
         self.builder.kernel_mut().params.push(param);
         Ok(())
     }

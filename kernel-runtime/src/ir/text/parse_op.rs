@@ -2,31 +2,38 @@
 
 use super::lex::{Token, TokenKind};
 use super::parse::{Parsed, Parser};
+use super::parse_dma::{DmaParts, dma_op, sync_op};
+use super::parse_sparse::{SparseParts, sparse_op};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ops::{
-    Access, AccessDim, Binary, Compare, ControlOp, DebugOp, DotOp, Elementwise, Literal, MemoryOp,
-    Op, Precision, ReduceKind, ReduceOp, ShapeOp, Start, Unary,
+    Access, AccessDim, Binary, Compare, ControlOp, ConvertOp, DebugOp, DotOp, Elementwise, Literal,
+    MemoryOp, Op, Precision, RandomOp, ReduceKind, ReduceOp, RollStride, ShapeOp, Start, Unary,
 };
 use crate::ir::{BlockId, DType, Shape, Type, Value};
 use smallvec::SmallVec;
 
 /// An operand: `None` if its definition was wrong.
-type Operand = Option<Value>;
+pub(super) type Operand = Option<Value>;
 
 /// The parts of an op as written. Building the op takes those it has; one left over is a mistake.
 #[derive(Default)]
-struct Parts<'t> {
-    operands: Vec<Operand>,
-    access: Option<Access>,
-    starts: Vec<Operand>,
-    mask: Option<Operand>,
+pub(super) struct Parts<'t> {
+    pub(super) operands: Vec<Operand>,
+    pub(super) access: Option<Access>,
+    pub(super) starts: Vec<Operand>,
+    pub(super) mask: Option<Operand>,
     literal: Option<&'t str>,
     message: Option<String>,
     axis: Option<usize>,
+    stride: Option<RollStride>,
+    index: Option<usize>,
+    part: Option<DType>,
     perm: Option<Vec<usize>>,
     transpose_lhs: bool,
     transpose_rhs: bool,
     precision: Option<Precision>,
+    pub(super) dma: DmaParts,
+    pub(super) sparse: SparseParts,
     regions: Vec<BlockId>,
     types: Vec<Type>,
 }
@@ -70,7 +77,8 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("an op"));
         };
         self.advance();
-        let mut parts = self.parts(depth)?;
+        // It has no operands: a value after it begins the next op.
+        let mut parts = if name == "barrier" { Parts::default() } else { self.parts(depth)? };
         let loc = self.loc_suffix(start)?;
         let untyped = results.len() > parts.types.len() && self.token().line == name_token.line;
         if matches!(self.peek(), TokenKind::Bad(_))
@@ -204,12 +212,25 @@ impl<'t> Parser<'t> {
             parts.precision = Some(level);
             return Ok(true);
         }
+        if self.dma_attribute(word, &mut parts.dma)?
+            || self.sparse_attribute(word, &mut parts.sparse)?
+        {
+            return Ok(true);
+        }
         match word {
-            "axis" | "mask" | "perm" | "transpose_lhs" | "transpose_rhs" => self.advance(),
+            "axis" | "stride" | "index" | "as" | "mask" | "perm" | "transpose_lhs"
+            | "transpose_rhs" => self.advance(),
             _ => return Ok(false),
         };
         match word {
             "axis" => parts.axis = Some(self.size()?),
+            "stride" => {
+                let by = self.size()?;
+                self.expect_word("along")?;
+                parts.stride = Some(RollStride { by, axis: self.size()? });
+            }
+            "index" => parts.index = Some(self.size()?),
+            "as" => parts.part = Some(self.dtype()?),
             "mask" => parts.mask = Some(self.value()?),
             "perm" => parts.perm = Some(self.list(Self::size)?),
             "transpose_lhs" => parts.transpose_lhs = true,
@@ -219,7 +240,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The part of `of` that an access touches, and its dynamic starts.
-    fn access(&mut self, of: Operand) -> Parsed<(Access, Vec<Operand>)> {
+    pub(super) fn access(&mut self, of: Operand) -> Parsed<(Access, Vec<Operand>)> {
         let shape = of.map(|value| Shape::from_slice(self.builder.kernel().ty(value).shape()));
         let mut starts = Vec::new();
         let mut axis = 0;
@@ -254,7 +275,7 @@ impl<'t> Parser<'t> {
         Ok(AccessDim { start, size, stride, keep: true })
     }
 
-    fn access_start(&mut self, starts: &mut Vec<Operand>) -> Parsed<Start> {
+    pub(super) fn access_start(&mut self, starts: &mut Vec<Operand>) -> Parsed<Start> {
         if matches!(self.peek(), TokenKind::Value(_)) {
             starts.push(self.value()?);
             return Ok(Start::Dynamic { multiple_of: 1 });
@@ -274,22 +295,37 @@ impl<'t> Parser<'t> {
 impl Parts<'_> {
     /// The operands in the order of the op's definition.
     fn all_operands(&self, op: &Op) -> Vec<Operand> {
+        if let Op::Sparse(sparse) = op {
+            return self.sparse_operands(sparse);
+        }
         let mut operands = self.operands.clone();
-        if let Op::Memory(_) = op {
-            operands.extend(self.starts.iter().copied());
-            operands.extend(self.mask);
+        match op {
+            Op::Memory(_) => {
+                operands.extend(self.starts.iter().copied());
+                operands.extend(self.mask);
+            }
+            Op::Dma(_) | Op::Sync(_) => self.dma.add_operands(&self.starts, &mut operands),
+            Op::Elementwise(_)
+            | Op::Shape(_)
+            | Op::Convert(_)
+            | Op::Random(_)
+            | Op::Reduce(_)
+            | Op::Dot(_)
+            | Op::Sparse(_)
+            | Op::Control(_)
+            | Op::Debug(_) => {}
         }
         operands
     }
 }
 
 /// Why the parts make no op.
-struct Misfit {
+pub(super) struct Misfit {
     message: String,
     help: Option<String>,
 }
 
-fn misfit<T>(message: String) -> Result<T, Misfit> {
+pub(super) fn misfit<T>(message: String) -> Result<T, Misfit> {
     Err(Misfit { message, help: None })
 }
 
@@ -303,16 +339,38 @@ fn build_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
         (parts.literal.is_some(), "a literal"),
         (parts.message.is_some(), "a message"),
         (parts.access.is_some(), "an index"),
-        (parts.mask.is_some() && !matches!(op, Op::Memory(_)), "`mask`"),
+        (parts.mask.is_some() && !takes_mask(&op), "`mask`"),
         (parts.axis.is_some(), "`axis`"),
+        (parts.stride.is_some(), "`stride`"),
+        (parts.index.is_some(), "`index`"),
+        (parts.part.is_some(), "`as`"),
         (parts.perm.is_some(), "`perm`"),
         (parts.transpose_lhs, "`transpose_lhs`"),
         (parts.transpose_rhs, "`transpose_rhs`"),
         (parts.precision.is_some(), "a precision"),
+        (parts.dma.is_left_over(), "the parts of a copy"),
+        (parts.sparse.is_left_over(), "the parts of an indirect copy or a sort"),
     ];
     match left_over.iter().find(|(present, _)| *present) {
         Some((_, what)) => misfit(format!("`{name}` does not take {what}")),
         None => Ok(op),
+    }
+}
+
+fn takes_mask(op: &Op) -> bool {
+    match op {
+        Op::Memory(_) => true,
+        Op::Sparse(sparse) => sparse.masked(),
+        Op::Elementwise(_)
+        | Op::Shape(_)
+        | Op::Convert(_)
+        | Op::Random(_)
+        | Op::Reduce(_)
+        | Op::Dot(_)
+        | Op::Dma(_)
+        | Op::Sync(_)
+        | Op::Control(_)
+        | Op::Debug(_) => false,
     }
 }
 
@@ -346,22 +404,29 @@ fn structural_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
     if let Some(&kind) = ReduceKind::ALL.iter().find(|kind| kind.name() == name) {
         return Ok(Op::Reduce(ReduceOp { kind, axis: axis(name, parts)? }));
     }
+    if let Some(op) = shape_op(name, parts)? {
+        return Ok(Op::Shape(op));
+    }
+    if let Some(op) = sparse_op(name, parts)? {
+        return Ok(Op::Sparse(op));
+    }
     Ok(match name {
-        "splat" => Op::Shape(ShapeOp::Splat(result_shape(name, parts)?)),
-        "broadcast" => Op::Shape(ShapeOp::Broadcast(result_shape(name, parts)?)),
-        "reshape" => Op::Shape(ShapeOp::Reshape(result_shape(name, parts)?)),
-        "transpose" => match parts.perm.take() {
-            Some(perm) => Op::Shape(ShapeOp::Transpose(perm.into_iter().collect())),
-            None => return misfit("`transpose` takes `perm [..]`".to_string()),
-        },
-        "concat" => Op::Shape(ShapeOp::Concat { axis: axis(name, parts)? }),
-        "slice" => Op::Shape(slice_op(parts)?),
-        "iota" => Op::Shape(ShapeOp::Iota {
-            dtype: result_dtype(name, parts)?,
-            shape: result_shape(name, parts)?,
-            axis: axis(name, parts)?,
-        }),
-        "roll" => Op::Shape(ShapeOp::Roll { axis: axis(name, parts)? }),
+        "bitcast_rows" => Op::Convert(ConvertOp::BitcastRows { dtype: result_dtype(name, parts)? }),
+        "stochastic_round" => {
+            Op::Convert(ConvertOp::StochasticRound { dtype: result_dtype(name, parts)? })
+        }
+        "pack" => Op::Convert(ConvertOp::Pack { dtype: part(name, parts)? }),
+        "unpack" => {
+            let dtype = part(name, parts)?;
+            let Some(index) = parts.index.take() else {
+                return misfit("`unpack` takes `index n`".to_string());
+            };
+            Op::Convert(ConvertOp::Unpack { dtype, index })
+        }
+        "prng_seed" => Op::Random(RandomOp::Seed),
+        "prng_bits" => Op::Random(RandomOp::Bits(result_shape(name, parts)?)),
+        "scope_end" => Op::Debug(DebugOp::ScopeEnd),
+        "delay" => Op::Debug(DebugOp::Delay),
         "dot" => Op::Dot(DotOp {
             transpose_lhs: std::mem::take(&mut parts.transpose_lhs),
             transpose_rhs: std::mem::take(&mut parts.transpose_rhs),
@@ -377,16 +442,28 @@ fn structural_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
                 _ => MemoryOp::Store { access, masked },
             })
         }
+        "dma_start" | "dma_wait" => Op::Dma(dma_op(name, parts)?),
+        "sem_signal" | "sem_wait" | "sem_read" => Op::Sync(sync_op(name, parts)?),
         "if" => Op::Control(ControlOp::If),
+        "scope" => Op::Control(ControlOp::Scope),
         "for" => Op::Control(ControlOp::For),
         "while" => Op::Control(ControlOp::While),
         "yield" => Op::Control(ControlOp::Yield),
-        "print" | "assert" => {
+        "device_id" => Op::Control(ControlOp::DeviceId),
+        "grid_extent" => {
+            let axis = parts.literal.take().and_then(|text| text.parse().ok());
+            match axis {
+                Some(axis) => Op::Control(ControlOp::GridExtent { axis }),
+                None => return misfit("`grid_extent` takes the number of a grid axis".to_string()),
+            }
+        }
+        "print" | "assert" | "scope_start" => {
             let Some(message) = parts.message.take() else {
                 return misfit(format!("`{name}` takes a message in quotes"));
             };
             Op::Debug(match name {
                 "print" => DebugOp::Print { message },
+                "scope_start" => DebugOp::ScopeStart { name: message },
                 _ => DebugOp::Assert { message },
             })
         }
@@ -397,6 +474,32 @@ fn structural_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
             });
         }
     })
+}
+
+fn shape_op(name: &str, parts: &mut Parts<'_>) -> Result<Option<ShapeOp>, Misfit> {
+    Ok(Some(match name {
+        "splat" => ShapeOp::Splat(result_shape(name, parts)?),
+        "broadcast" => ShapeOp::Broadcast(result_shape(name, parts)?),
+        "reshape" => ShapeOp::Reshape(result_shape(name, parts)?),
+        "transpose" => match parts.perm.take() {
+            Some(perm) => ShapeOp::Transpose(perm.into_iter().collect()),
+            None => return misfit("`transpose` takes `perm [..]`".to_string()),
+        },
+        "concat" => ShapeOp::Concat { axis: axis(name, parts)? },
+        "slice" => slice_op(parts)?,
+        "iota" => ShapeOp::Iota {
+            dtype: result_dtype(name, parts)?,
+            shape: result_shape(name, parts)?,
+            axis: axis(name, parts)?,
+        },
+        "roll" => {
+            let stride = parts.stride.take();
+            ShapeOp::Roll { axis: axis(name, parts)?, stride }
+        }
+        "take_along_axis" => ShapeOp::TakeAlongAxis { axis: axis(name, parts)? },
+        "extract" => ShapeOp::Extract,
+        _ => return Ok(None),
+    }))
 }
 
 fn slice_op(parts: &mut Parts<'_>) -> Result<ShapeOp, Misfit> {
@@ -421,6 +524,13 @@ fn axis(name: &str, parts: &mut Parts<'_>) -> Result<usize, Misfit> {
     match parts.axis.take() {
         Some(axis) => Ok(axis),
         None => misfit(format!("`{name}` takes `axis n`")),
+    }
+}
+
+fn part(name: &str, parts: &mut Parts<'_>) -> Result<DType, Misfit> {
+    match parts.part.take() {
+        Some(dtype) => Ok(dtype),
+        None => misfit(format!("`{name}` takes `as` and an element type")),
     }
 }
 

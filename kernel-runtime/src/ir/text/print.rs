@@ -2,13 +2,13 @@
 
 use super::lex::is_word;
 use crate::ir::ops::{
-    Access, AccessDim, ControlOp, DebugOp, Elementwise, Literal, MemoryOp, Op, Precision, ShapeOp,
-    Start,
+    Access, AccessDim, ControlOp, ConvertOp, DebugOp, Elementwise, Literal, MemoryOp, Op,
+    Precision, ShapeOp, Start,
 };
 use crate::ir::ty::Sizes;
 use crate::ir::{
-    BlockDim, BlockId, Buffering, DType, Extent, Kernel, LocId, OpData, Param, ParamKind, Value,
-    Window,
+    BlockDim, BlockId, Buffering, DType, Extent, Kernel, LocId, OpData, Param, ParamKind,
+    SideEffects, StatedCost, Value, Window,
 };
 use std::fmt::{self, Write};
 
@@ -32,13 +32,28 @@ impl<'k> Printer<'k> {
     pub(super) fn print(mut self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kernel = self.kernel;
         write!(f, "kernel {}", Name(&kernel.name))?;
+        if kernel.core.is_sparse() {
+            write!(f, " core {}", kernel.core.name())?;
+        }
         if let Some(limit) = kernel.compile.vmem_limit_bytes {
             write!(f, " vmem_limit {limit}")?;
         }
-        if kernel.compile.has_side_effects {
-            f.write_str(" side_effects")?;
+        match kernel.compile.side_effects {
+            SideEffects::None => {}
+            effects => write!(f, " side_effects {}", effects.name())?,
+        }
+        let StatedCost { flops, transcendentals, bytes_accessed } = kernel.compile.cost;
+        for (name, stated) in
+            [("flops", flops), ("transcendentals", transcendentals), ("bytes", bytes_accessed)]
+        {
+            if let Some(n) = stated {
+                write!(f, " {name} {n}")?;
+            }
         }
         f.write_str(" {\n")?;
+        for axis in &kernel.mesh {
+            writeln!(f, "mesh {}: {}", Name(&axis.name), axis.size)?;
+        }
         for axis in &kernel.grid {
             write!(f, "grid {}: ", Name(&axis.name))?;
             match axis.extent {
@@ -56,10 +71,16 @@ impl<'k> Printer<'k> {
             self.loc(f, scratch.loc)?;
             f.write_char('\n')?;
         }
+        for array in &kernel.semaphores {
+            write!(f, "semaphores {}: {}{}", Name(&array.name), array.kind, Sizes(&array.shape))?;
+            self.loc(f, array.loc)?;
+            f.write_char('\n')?;
+        }
         f.write_str("body")?;
         let names = kernel.grid.iter().map(|axis| axis.name.as_str());
         let names = names.chain(kernel.params.iter().map(|param| param.name.as_str()));
         let names = names.chain(kernel.scratch.iter().map(|scratch| scratch.name.as_str()));
+        let names = names.chain(kernel.semaphores.iter().map(|array| array.name.as_str()));
         self.name_args(kernel.body, names);
         self.region(f, kernel.body, 1)?;
         f.write_str("\n}\n")?;
@@ -73,6 +94,9 @@ impl<'k> Printer<'k> {
             write!(f, "{comma}{}: {}", Name(&axis.name), axis.size)?;
         }
         write!(f, "] {}", param.space)?;
+        if let Some(space) = param.pinned {
+            write!(f, " pinned {space}")?;
+        }
         if let Some(window) = &param.window {
             self.window(f, window)?;
         }
@@ -131,14 +155,14 @@ impl<'k> Printer<'k> {
     }
 
     /// Prints a use. One without a definition before it is wrong and cannot be parsed.
-    fn value(&self, f: &mut fmt::Formatter<'_>, value: Value) -> fmt::Result {
+    pub(super) fn value(&self, f: &mut fmt::Formatter<'_>, value: Value) -> fmt::Result {
         match self.names.get(value.0 as usize) {
             Some(name) if !name.is_empty() => write!(f, "%{name}"),
             _ => write!(f, "%!{}", value.0),
         }
     }
 
-    fn values(&self, f: &mut fmt::Formatter<'_>, values: &[Value]) -> fmt::Result {
+    pub(super) fn values(&self, f: &mut fmt::Formatter<'_>, values: &[Value]) -> fmt::Result {
         for (idx, &value) in values.iter().enumerate() {
             f.write_str(if idx > 0 { ", " } else { " " })?;
             self.value(f, value)?;
@@ -193,6 +217,7 @@ impl<'k> Printer<'k> {
             Op::Elementwise(Elementwise::Constant(literal)) => {
                 write!(f, " {}", LiteralText(*literal))
             }
+            Op::Control(ControlOp::GridExtent { axis }) => write!(f, " {axis}"),
             Op::Elementwise(_) | Op::Control(_) => self.values(f, &op.operands),
             Op::Shape(shape_op) => self.shape_operands(f, shape_op, op),
             Op::Reduce(reduce) => {
@@ -209,6 +234,21 @@ impl<'k> Printer<'k> {
                 Ok(())
             }
             Op::Memory(memory) => self.memory_operands(f, memory, op),
+            Op::Dma(dma) => self.dma_operands(f, dma, op),
+            Op::Sync(sync) => self.sync_operands(f, sync, op),
+            Op::Sparse(sparse) => self.sparse_operands(f, sparse, op),
+            Op::Convert(convert) => {
+                self.values(f, &op.operands)?;
+                match convert {
+                    ConvertOp::BitcastRows { .. } | ConvertOp::StochasticRound { .. } => Ok(()),
+                    ConvertOp::Pack { dtype } => write!(f, " as {dtype}"),
+                    ConvertOp::Unpack { dtype, index } => write!(f, " as {dtype} index {index}"),
+                }
+            }
+            Op::Random(_) | Op::Debug(DebugOp::ScopeEnd | DebugOp::Delay) => {
+                self.values(f, &op.operands)
+            }
+            Op::Debug(DebugOp::ScopeStart { name }) => write!(f, " {name:?}"),
             Op::Debug(DebugOp::Print { message } | DebugOp::Assert { message }) => {
                 write!(f, " {message:?}")?;
                 f.write_str(if op.operands.is_empty() { "" } else { "," })?;
@@ -227,9 +267,14 @@ impl<'k> Printer<'k> {
         match shape_op {
             ShapeOp::Splat(_) | ShapeOp::Broadcast(_) | ShapeOp::Reshape(_) => Ok(()),
             ShapeOp::Transpose(perm) => write!(f, " perm {}", Sizes(perm)),
-            ShapeOp::Concat { axis } | ShapeOp::Iota { axis, .. } | ShapeOp::Roll { axis } => {
-                write!(f, " axis {axis}")
+            ShapeOp::Concat { axis }
+            | ShapeOp::Iota { axis, .. }
+            | ShapeOp::Roll { axis, stride: None }
+            | ShapeOp::TakeAlongAxis { axis } => write!(f, " axis {axis}"),
+            ShapeOp::Roll { axis, stride: Some(stride) } => {
+                write!(f, " axis {axis} stride {} along {}", stride.by, stride.axis)
             }
+            ShapeOp::Extract => Ok(()),
             ShapeOp::Slice { starts, sizes, strides } => {
                 let dims =
                     starts.iter().zip(sizes).zip(strides).map(|((&start, &size), &stride)| {
@@ -263,7 +308,7 @@ impl<'k> Printer<'k> {
         self.values(f, mask)
     }
 
-    fn access(
+    pub(super) fn access(
         &self,
         f: &mut fmt::Formatter<'_>,
         access: &Access,
@@ -355,6 +400,7 @@ fn number_locs(kernel: &Kernel) -> Vec<u32> {
     }
     kernel.params.iter().for_each(|param| mark(param.loc));
     kernel.scratch.iter().for_each(|scratch| mark(scratch.loc));
+    kernel.semaphores.iter().for_each(|array| mark(array.loc));
     // A location is added after the one it is inlined at, so one pass backwards reaches all.
     for idx in (1..used.len()).rev() {
         if let (true, Some(outer)) = (used[idx], kernel.locs[idx].inlined_at)

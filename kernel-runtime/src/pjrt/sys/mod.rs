@@ -151,6 +151,9 @@ pub(crate) const CODE_INTERNAL: u32 = 13;
 
 /// `PJRT_HostBufferSemantics`: the plugin copies before the call returns.
 pub(crate) const HOST_IMMUTABLE_ONLY_DURING_CALL: u32 = 0;
+/// The plugin may use the memory as it is until it is done with the buffer.
+pub(crate) const HOST_IMMUTABLE_ZERO_COPY: u32 = 2;
+
 /// The argument struct of one table entry.
 ///
 /// # Safety

@@ -7,6 +7,7 @@ use crate::ir::{BlockId, Op};
 use crate::trace::carried::{self, Carried, Leaf, Value};
 use crate::trace::context::{At, Handle, RegionKind, Tracer, with};
 use crate::trace::handle::Scalar;
+use crate::trace::replay::{ConstructId, Part, RegionLog, Stage};
 use std::panic::Location;
 
 /// What an `if` branches on: a host `bool`, or a `Scalar<bool>` of the kernel.
@@ -28,6 +29,11 @@ pub trait Condition {
 #[track_caller]
 pub fn begin_if<C: Condition>(condition: C) -> C::If {
     condition.begin(Location::caller())
+}
+
+/// Starts an `if` of the kernel at a place.
+pub(in crate::trace) fn begin_at(condition: Scalar<bool>, at: At) -> DeviceIf {
+    condition.begin(at)
 }
 
 /// The condition of an `if` that stays a Rust `if`.
@@ -107,6 +113,7 @@ impl Condition for Scalar<bool> {
             condition: self.handle,
             known: known.flatten(),
             at,
+            stage: Stage::Lost,
             before: Snapshot::default(),
             then: None,
             otherwise: None,
@@ -122,6 +129,7 @@ pub struct DeviceIf {
     condition: Handle,
     known: Option<bool>,
     at: At,
+    stage: Stage,
     before: Snapshot,
     then: Option<Arm>,
     otherwise: Option<Arm>,
@@ -143,7 +151,29 @@ impl DeviceIf {
             return known;
         }
         self.before = Snapshot::of(&mut vars);
-        with(|t| t.open(RegionKind::Then, &[], self.at));
+        let begun = with(|t| {
+            self.stage = t.begin(RegionKind::Then, self.at);
+            self.enter(t, RegionKind::Then)
+        });
+        begun.unwrap_or(true)
+    }
+
+    /// Enters an arm, unless a pass leaves it out.
+    fn enter(&self, t: &mut Tracer, arm: RegionKind) -> bool {
+        let (idx, part) = match arm {
+            RegionKind::Then => (0, Part::FirstArm),
+            _ => (1, Part::SecondArm),
+        };
+        match self.stage {
+            Stage::First(_) => {
+                t.open(arm, &[], self.at);
+            }
+            Stage::Again(_) if t.leaves_out(part) => return false,
+            Stage::Again(id) => {
+                t.enter_again(id, idx);
+            }
+            Stage::Lost => {}
+        }
         true
     }
 
@@ -151,17 +181,15 @@ impl DeviceIf {
         if self.known.is_some() {
             return;
         }
-        self.then = self.close_arm(&mut vars);
-        let handles: Vec<Handle> = self.before.values().into_iter().map(|(_, h)| h).collect();
-        write_back(&mut vars, &handles);
+        self.then = self.leave(0, &mut vars);
+        write_back(&mut vars, &self.before.handles());
     }
 
     pub fn enter_else<const N: usize>(&mut self, _vars: [Var<'_>; N]) -> bool {
         if let Some(known) = self.known {
             return !known;
         }
-        with(|t| t.open(RegionKind::Else, &[], self.at));
-        true
+        with(|t| self.enter(t, RegionKind::Else)).unwrap_or(true)
     }
 
     pub fn finish<V: Value, const N: usize>(
@@ -170,8 +198,11 @@ impl DeviceIf {
         otherwise: Option<V>,
         mut vars: [Var<'_>; N],
     ) -> V {
-        if self.known.is_none() {
-            self.otherwise = self.close_arm(&mut vars);
+        if self.known.is_none() && otherwise.is_some() {
+            self.otherwise = self.leave(1, &mut vars);
+        }
+        if let (None, Stage::Again(id)) = (self.known, self.stage) {
+            return self.finish_again(id, [then, otherwise], &mut vars);
         }
         match (then, otherwise) {
             (Some(mut then), Some(mut otherwise)) => {
@@ -184,13 +215,48 @@ impl DeviceIf {
     }
 
     /// Closes the open arm and remembers what the variables are at its end.
-    fn close_arm(&self, vars: &mut [Var<'_>]) -> Option<Arm> {
+    fn leave(&self, idx: usize, vars: &mut [Var<'_>]) -> Option<Arm> {
         let after = Snapshot::of(vars);
-        with(|t| {
-            let block = t.builder.current_block();
-            t.close(&[], self.at);
-            Arm { block, after }
-        })
+        let arm = with(|t| match self.stage {
+            Stage::First(_) => {
+                let block = t.builder.current_block();
+                t.close(&[], self.at);
+                Some(Arm { block, after })
+            }
+            Stage::Again(id) => {
+                t.leave_again(id, idx, &after.handles());
+                None
+            }
+            Stage::Lost => None,
+        });
+        arm.flatten()
+    }
+
+    /// Gives the variables and the value what they became the first time.
+    fn finish_again<V: Value>(
+        &self,
+        id: ConstructId,
+        arms: [Option<V>; 2],
+        vars: &mut [Var<'_>],
+    ) -> V {
+        let n_vars = self.before.handles().len();
+        let mut value = None;
+        for (idx, arm) in arms.into_iter().enumerate() {
+            let Some(mut arm) = arm else { continue };
+            let found = values(&carried::read(&mut arm));
+            with(|t| t.check_leave(id, idx, n_vars, &found));
+            value = value.or(Some(arm));
+        }
+        let results = with(|t| t.end_again(id)).unwrap_or_default();
+        let (variables, rest) = results.split_at(n_vars.min(results.len()));
+        write_back(vars, variables);
+        match value {
+            Some(mut value) => {
+                carried::write(&mut value, rest);
+                value
+            }
+            None => unreachable!("a pass leaves out one arm at most"),
+        }
     }
 
     /// Makes the op, and replaces the values of the first arm by its results.
@@ -211,6 +277,11 @@ impl DeviceIf {
             _ => None,
         });
         let value_pairs: Vec<(Handle, Handle)> = value_pairs.collect();
+        let log = |arm: &Arm, value: &[Leaf]| {
+            let leave = [arm.after.handles(), values(value)].concat();
+            RegionLog { block: arm.block, enter: Vec::new(), leave }
+        };
+        let logs = [log(first, &then_leaves), log(second, &else_leaves)];
         let joined = with(|t| {
             let mut phis = Phis::new(first.block, second.block, self.at);
             let mut variables = Vec::new();
@@ -232,6 +303,9 @@ impl DeviceIf {
             let variables: Vec<Handle> =
                 variables.into_iter().map(|variable| variable.unwrap_or_else(&result)).collect();
             let values: Vec<Handle> = values.into_iter().map(result).collect();
+            if let Stage::First(id) = self.stage {
+                t.done(id, logs, [&variables[..], &values].concat());
+            }
             (variables, values)
         });
         if let Some((variables, values)) = joined {
@@ -258,6 +332,15 @@ impl DeviceIf {
         });
         false
     }
+}
+
+/// The tiles and scalars among leaves.
+fn values(leaves: &[Leaf]) -> Vec<Handle> {
+    let value = |leaf: &Leaf| match leaf {
+        Leaf::Value(handle) => Some(*handle),
+        Leaf::Host(..) | Leaf::Form(..) => None,
+    };
+    leaves.iter().filter_map(value).collect()
 }
 
 /// The results of an `if`: pairs of values, one from each arm.

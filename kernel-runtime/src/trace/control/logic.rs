@@ -8,9 +8,10 @@ use crate::diag::Code;
 use crate::ir::ops::{Binary, ControlOp, Literal};
 use crate::ir::{BlockId, DType, Op};
 use crate::trace::carried::{self, Carried, Leaf};
-use crate::trace::context::{At, Handle, RegionKind, make, with};
+use crate::trace::context::{At, Handle, RegionKind, Tracer, make, with};
 use crate::trace::convert::{IntoScalar, Operand};
 use crate::trace::handle::Scalar;
+use crate::trace::replay::{Part, RegionLog, Stage};
 use std::panic::Location;
 
 /// The left side of `&&` or `||`.
@@ -109,6 +110,7 @@ impl LogicLhs for Scalar<bool> {
             known: known.flatten(),
             or,
             at,
+            stage: Stage::Lost,
             region: None,
             before: Vec::new(),
         }
@@ -123,6 +125,7 @@ pub struct DeviceLogic {
     known: Option<bool>,
     or: bool,
     at: At,
+    stage: Stage,
     region: Option<BlockId>,
     before: Vec<Vec<Leaf>>,
 }
@@ -146,8 +149,19 @@ impl DeviceLogic {
             return known != self.or;
         }
         self.before = vars.into_iter().map(|var| var.leaves).collect();
-        self.region = with(|t| t.open(RegionKind::Logic, &[], self.at).0);
-        true
+        let begun = with(|t| {
+            self.stage = t.begin(RegionKind::Logic, self.at);
+            match self.stage {
+                Stage::First(_) => self.region = Some(t.open(RegionKind::Logic, &[], self.at).0),
+                Stage::Again(_) if t.leaves_out(Part::FirstArm) => return false,
+                Stage::Again(id) => {
+                    t.enter_again(id, 0);
+                }
+                Stage::Lost => {}
+            }
+            true
+        });
+        begun.unwrap_or(true)
     }
 
     pub fn finish<R: LogicValue, const N: usize>(
@@ -155,6 +169,9 @@ impl DeviceLogic {
         rhs: Option<R>,
         vars: [Looked; N],
     ) -> Scalar<bool> {
+        if let Stage::Again(_) = self.stage {
+            return Scalar::new(make(|t| self.finish_again(t, rhs.map(|rhs| rhs.operand()))));
+        }
         let Some(rhs) = rhs else {
             return Scalar::new(self.lhs);
         };
@@ -180,14 +197,42 @@ impl DeviceLogic {
         Scalar::new(self.combine(rhs.operand(), region))
     }
 
-    fn combine(&self, rhs: Operand, region: BlockId) -> Handle {
+    /// What the expression was the first time.
+    fn finish_again(&self, t: &mut Tracer, rhs: Option<Operand>) -> Handle {
+        let Stage::Again(id) = self.stage else { return Handle::POISON };
+        match rhs {
+            None => {}
+            Some(rhs) if t.has_region(id) => {
+                let rhs = t.value(rhs, DType::Bool, self.at).map(|value| t.handle(value));
+                t.leave_again(id, 0, rhs.as_slice());
+            }
+            Some(rhs) => {
+                self.inlined(t, rhs);
+            }
+        }
+        t.end_again(id).first().copied().unwrap_or(Handle::POISON)
+    }
+
+    fn inlined(&self, t: &mut Tracer, rhs: Operand) -> Handle {
         let op = if self.or { Binary::Or } else { Binary::And };
+        t.binary(op, [Operand::Handle(self.lhs), rhs], DType::Bool, self.at)
+    }
+
+    fn combine(&self, rhs: Operand, region: BlockId) -> Handle {
+        let done = |t: &mut Tracer, regions: Option<RegionLog>, result: Handle| {
+            if let Stage::First(id) = self.stage {
+                t.done(id, regions, vec![result]);
+            }
+            result
+        };
         make(|t| {
             if t.is_pure(region) {
                 t.inline();
-                return t.binary(op, [Operand::Handle(self.lhs), rhs], DType::Bool, self.at);
+                let result = self.inlined(t, rhs);
+                return done(t, None, result);
             }
             let rhs = t.value(rhs, DType::Bool, self.at);
+            let leave = rhs.map(|rhs| t.handle(rhs)).into_iter().collect();
             t.close(&rhs.into_iter().collect::<Vec<_>>(), self.at);
             let (other, _) = t.open(RegionKind::Else, &[], self.at);
             let constant = t.constant(Literal::int(DType::Bool, i64::from(self.or)), self.at);
@@ -197,7 +242,10 @@ impl DeviceLogic {
             };
             let regions = if self.or { [other, region] } else { [region, other] };
             match t.push_all(Op::Control(ControlOp::If), &[lhs], &regions, self.at) {
-                Some(results) => t.handle(results[0]),
+                Some(results) => {
+                    let result = t.handle(results[0]);
+                    done(t, Some(RegionLog { block: region, enter: Vec::new(), leave }), result)
+                }
                 None => Handle::POISON,
             }
         })

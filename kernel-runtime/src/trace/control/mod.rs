@@ -10,6 +10,7 @@ mod logic;
 mod range;
 mod repeat;
 
+pub(super) use branch::begin_at;
 pub use branch::{Condition, DeviceIf, HostIf, begin_if, host_condition};
 pub use logic::{DeviceLogic, HostLogic, LogicLhs, LogicValue, begin_and, begin_or};
 pub use range::{DeviceFor, begin_for, begin_for_inclusive};
@@ -63,6 +64,11 @@ impl Snapshot {
             Leaf::Host(..) | Leaf::Form(..) => None,
         };
         self.leaves.iter().filter_map(value).collect()
+    }
+
+    /// The handles of [`Snapshot::values`].
+    fn handles(&self) -> Vec<Handle> {
+        self.values().into_iter().map(|(_, handle)| handle).collect()
     }
 
     /// Whether `after` has the same host values and forms; reports what changed.

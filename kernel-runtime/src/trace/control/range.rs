@@ -8,6 +8,7 @@ use crate::trace::carried::Carried;
 use crate::trace::context::{At, Handle, RegionKind, Tracer, gcd, with};
 use crate::trace::convert::{IntoScalar, Operand};
 use crate::trace::handle::Scalar;
+use crate::trace::replay::{ConstructId, Part, RegionLog, Stage};
 use std::panic::Location;
 
 /// A `for` over a range: the body is traced once.
@@ -32,11 +33,15 @@ enum State {
     /// The body is being traced in place, because it runs once.
     Once,
     Body(Body),
+    /// A pass runs through the body, in this turn.
+    Again(ConstructId, usize),
     Done,
 }
 
 #[derive(Debug)]
 struct Body {
+    id: ConstructId,
+    index: Handle,
     before: Snapshot,
     block: BlockId,
     /// The block argument of each carried value; poison for a value that could not be carried.
@@ -89,6 +94,11 @@ fn start([lo, hi, step]: [Operand; 3], inclusive: bool, at: At) -> DeviceFor {
 }
 
 impl DeviceFor {
+    /// A loop that counts from 0 to before `n`.
+    pub(in crate::trace) fn counted(n: Scalar<i32>, at: At) -> DeviceFor {
+        start([Operand::Int(0), Operand::Handle(n.handle), Operand::Int(1)], false, at)
+    }
+
     pub fn var<'a, V: Carried>(&self, name: &'static str, variable: &'a mut V) -> Var<'a> {
         Var::new(name, variable)
     }
@@ -101,6 +111,7 @@ impl DeviceFor {
                 self.leave(body, &mut vars);
                 None
             }
+            State::Again(id, turn) => self.turn_again(id, turn, &mut vars),
             State::Once | State::Done => None,
         }
     }
@@ -113,6 +124,11 @@ impl DeviceFor {
             let index = with(|t| t.handle(bounds.lo));
             return index.filter(|_| trips == 1).map(Scalar::new);
         }
+        let id = match with(|t| t.begin(RegionKind::ForBody, at)) {
+            Some(Stage::First(id)) => id,
+            Some(Stage::Again(id)) => return self.enter_again(id, trips.is_some(), vars),
+            Some(Stage::Lost) | None => return None,
+        };
         let before = Snapshot::of(vars);
         let opened = with(|t| {
             let values = before.values();
@@ -128,11 +144,8 @@ impl DeviceFor {
                 .collect();
             types.extend(entering.iter().flatten().cloned());
             let (block, block_args) = t.open(RegionKind::ForBody, &types, at);
-            if let Some(bounds) = self.bounds {
-                let divisor = gcd(t.divisor(bounds.lo), t.divisor(bounds.step));
-                t.promise_divisor(block_args[0], divisor);
-            }
             let index = t.handle(block_args[0]);
+            self.promise(t, index);
             let mut rest = block_args[1..].iter();
             let args: Vec<Handle> = entering
                 .iter()
@@ -142,12 +155,68 @@ impl DeviceFor {
                 })
                 .collect();
             types.remove(0);
-            (index, Body { before: before.clone(), block, args, types })
+            Body { id, index, before: before.clone(), block, args, types }
         });
-        let (index, body) = opened?;
+        let body = opened?;
         write_back(vars, &body.args);
+        let index = body.index;
         self.state = State::Body(body);
         Some(Scalar::new(index))
+    }
+
+    /// Promises what divides the index: what divides the bounds.
+    fn promise(&self, t: &mut Tracer, index: Handle) {
+        if let Some(bounds) = self.bounds {
+            let divisor = gcd(t.divisor(bounds.lo), t.divisor(bounds.step));
+            t.promise_divisor(index.value(), divisor);
+        }
+    }
+
+    /// Enters the body in a pass, unless it leaves out loops; one that surely turns is not left out.
+    fn enter_again(
+        &mut self,
+        id: ConstructId,
+        turns: bool,
+        vars: &mut [Var<'_>],
+    ) -> Option<Scalar<i32>> {
+        if with(|t| t.leaves_out(Part::Loop)) == Some(true) && !turns {
+            write_back(vars, &with(|t| t.end_again(id)).unwrap_or_default());
+            return None;
+        }
+        self.begin_turn(id, 1, vars)
+    }
+
+    fn begin_turn(
+        &mut self,
+        id: ConstructId,
+        turn: usize,
+        vars: &mut [Var<'_>],
+    ) -> Option<Scalar<i32>> {
+        let entered = with(|t| t.enter_again(id, 0)).unwrap_or_default();
+        let (&index, args) = entered.split_first()?;
+        with(|t| self.promise(t, index));
+        write_back(vars, args);
+        self.state = State::Again(id, turn);
+        Some(Scalar::new(index))
+    }
+
+    /// Ends a turn of a pass, and begins another if it makes two.
+    fn turn_again(
+        &mut self,
+        id: ConstructId,
+        turn: usize,
+        vars: &mut [Var<'_>],
+    ) -> Option<Scalar<i32>> {
+        let leave = Snapshot::of(vars).handles();
+        let goes_on = with(|t| {
+            t.leave_again(id, 0, &leave);
+            t.next_turn(turn, self.at)
+        });
+        if goes_on == Some(true) {
+            return self.begin_turn(id, 2, vars);
+        }
+        write_back(vars, &with(|t| t.end_again(id)).unwrap_or_default());
+        None
     }
 
     fn leave(&self, body: Body, vars: &mut [Var<'_>]) {
@@ -178,6 +247,9 @@ impl DeviceFor {
             for (result, failed) in results.iter_mut().zip(failed) {
                 *result = if failed { Handle::POISON } else { *result };
             }
+            let enter = std::iter::once(body.index).chain(body.args.iter().copied()).collect();
+            let leave = after.iter().map(|&(_, handle)| handle).collect();
+            t.done(body.id, [RegionLog { block: body.block, enter, leave }], results.clone());
             results
         });
         write_back(vars, &results.unwrap_or_default());
@@ -199,7 +271,7 @@ impl DeviceFor {
             let Some(init) = t.operand(before[idx].1, at) else { return };
             let arg = t.builder.kernel().block(body.block).args[position + 1];
             if t.builder.kernel().yields(body.block).get(position) == Some(&arg) {
-                t.builder.drop_block_arg(body.block, position + 1, Some(1), init);
+                t.drop_arg(body.block, position + 1, Some(1), init);
                 results[idx] = before[idx].1;
             } else {
                 kept.push(idx);

@@ -10,6 +10,7 @@ use crate::ir::{BlockId, Op, Type, Value};
 use crate::trace::carried::Carried;
 use crate::trace::context::{At, Handle, RegionKind, Tracer, with};
 use crate::trace::handle::Scalar;
+use crate::trace::replay::{ConstructId, Part, RegionLog, Stage};
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -102,11 +103,16 @@ enum State {
     Start,
     Condition(Regions),
     Body(Regions, Carrying),
+    /// A pass evaluates the condition, in this turn.
+    ConditionAgain(ConstructId, usize),
+    /// A pass runs through the body.
+    BodyAgain(ConstructId, usize),
     Done,
 }
 
 #[derive(Debug)]
 struct Regions {
+    id: ConstructId,
     before: Snapshot,
     condition: BlockId,
     args: Vec<Handle>,
@@ -133,24 +139,73 @@ impl<C: LoopCondition> While<C> {
             return true;
         }
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Start => {
-                let before = Snapshot::of(&mut vars);
-                let opened = with(|t| {
-                    let (condition, args) = open(t, RegionKind::WhileCondition, &before, self.at);
-                    Regions { before, condition, args }
-                });
-                if let Some(regions) = opened {
-                    write_back(&mut vars, &regions.args);
-                    self.state = State::Condition(regions);
-                }
-                true
-            }
+            State::Start => self.start(&mut vars),
             State::Body(regions, carrying) => {
                 self.leave(regions, carrying, &mut vars);
                 false
             }
-            State::Condition(_) | State::Done => false,
+            State::BodyAgain(id, turn) => {
+                let leave = Snapshot::of(&mut vars).handles();
+                let goes_on = with(|t| {
+                    t.leave_again(id, 1, &leave);
+                    t.next_turn(turn, self.at)
+                });
+                if goes_on == Some(true) {
+                    return self.begin_turn(id, 2, &mut vars);
+                }
+                write_back(&mut vars, &with(|t| t.end_again(id)).unwrap_or_default());
+                false
+            }
+            State::Condition(_) | State::ConditionAgain(..) | State::Done => false,
         }
+    }
+
+    fn start(&mut self, vars: &mut [Var<'_>]) -> bool {
+        let at = self.at;
+        match with(|t| t.begin(RegionKind::WhileCondition, at)) {
+            Some(Stage::First(id)) => {
+                let before = Snapshot::of(vars);
+                let opened = with(|t| {
+                    let (condition, args) = open(t, RegionKind::WhileCondition, &before, at);
+                    Regions { id, before, condition, args }
+                });
+                if let Some(regions) = opened {
+                    write_back(vars, &regions.args);
+                    self.state = State::Condition(regions);
+                }
+                true
+            }
+            Some(Stage::Again(id)) => {
+                if with(|t| t.leaves_out(Part::Loop)) == Some(true) {
+                    write_back(vars, &with(|t| t.end_again(id)).unwrap_or_default());
+                    return false;
+                }
+                self.begin_turn(id, 1, vars)
+            }
+            Some(Stage::Lost) => false,
+            None => true,
+        }
+    }
+
+    fn begin_turn(&mut self, id: ConstructId, turn: usize, vars: &mut [Var<'_>]) -> bool {
+        write_back(vars, &with(|t| t.enter_again(id, 0)).unwrap_or_default());
+        self.state = State::ConditionAgain(id, turn);
+        true
+    }
+
+    fn test_again(
+        &mut self,
+        (id, turn): (ConstructId, usize),
+        condition: Handle,
+        vars: &mut [Var<'_>],
+    ) -> bool {
+        let entered = with(|t| {
+            t.leave_again(id, 0, &[condition]);
+            t.enter_again(id, 1)
+        });
+        write_back(vars, &entered.unwrap_or_default());
+        self.state = State::BodyAgain(id, turn);
+        true
     }
 
     /// After the condition: whether the body is to be run.
@@ -158,8 +213,12 @@ impl<C: LoopCondition> While<C> {
         if !C::DEVICE {
             return condition.host();
         }
-        let State::Condition(regions) = std::mem::replace(&mut self.state, State::Done) else {
-            return false;
+        let regions = match std::mem::replace(&mut self.state, State::Done) {
+            State::Condition(regions) => regions,
+            State::ConditionAgain(id, turn) => {
+                return self.test_again((id, turn), condition.device(), &mut vars);
+            }
+            State::Start | State::Body(..) | State::BodyAgain(..) | State::Done => return false,
         };
         let at = self.at;
         let after = Snapshot::of(&mut vars);
@@ -213,6 +272,14 @@ impl<C: LoopCondition> While<C> {
             if !carrying.condition.is_poison() {
                 push_while(t, &regions, &carrying, &carried, &mut results, at);
             }
+            let condition = RegionLog {
+                block: regions.condition,
+                enter: regions.args,
+                leave: vec![carrying.condition],
+            };
+            let leave = after.iter().map(|&(_, handle)| handle).collect();
+            let body = RegionLog { block: carrying.body, enter: carrying.args, leave };
+            t.done(regions.id, [condition, body], results.clone());
             results
         });
         write_back(vars, &results.unwrap_or_default());
@@ -258,8 +325,8 @@ fn push_while(
         let Some(init) = t.operand(before[idx].1, at) else { return };
         let arg = t.builder.kernel().block(carrying.body).args[position];
         if t.builder.kernel().yields(carrying.body).get(position) == Some(&arg) {
-            t.builder.drop_block_arg(carrying.body, position, Some(0), init);
-            t.builder.drop_block_arg(regions.condition, position, None, init);
+            t.drop_arg(carrying.body, position, Some(0), init);
+            t.drop_arg(regions.condition, position, None, init);
             results[idx] = before[idx].1;
         } else {
             kept.push(idx);

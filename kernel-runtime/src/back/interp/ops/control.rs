@@ -4,8 +4,8 @@ use super::super::exec::{Executor, Stop};
 use super::super::plan::{Code as Block, Inst};
 use super::super::tile::Held;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::Value;
 use crate::ir::ops::ControlOp;
+use crate::ir::{Type, Value};
 use smallvec::SmallVec;
 
 type Carried = SmallVec<[Held; 4]>;
@@ -17,7 +17,18 @@ impl Executor<'_> {
             ControlOp::If => self.branch(inst),
             ControlOp::For => self.count(inst),
             ControlOp::While => self.repeat(inst),
+            ControlOp::Scope => self.scope(inst),
             ControlOp::Yield => Ok(()),
+            ControlOp::DeviceId => {
+                let device = self.layout.agent(self.me).device as i64;
+                self.set(inst, Held::Scalar(super::super::tile::Scalar::int(device)));
+                Ok(())
+            }
+            ControlOp::GridExtent { axis } => {
+                let extent = self.run.extents.get(axis).copied().unwrap_or(1);
+                self.set(inst, Held::Scalar(super::super::tile::Scalar::int(extent)));
+                Ok(())
+            }
         }
     }
 
@@ -52,14 +63,16 @@ impl Executor<'_> {
         let mut carried = self.operands(inst, 3);
         let Some((&index, args)) = body.args.split_first() else { return Ok(()) };
         let mut at = lo;
+        self.loops.push((inst.loc, 0));
         while at < hi {
-            self.burn(body.cost, inst.loc)?;
+            self.burn(body.fuel)?;
             self.held[index.0 as usize] = Held::Scalar(super::super::tile::Scalar::int(at));
             self.place_values(args, carried);
             self.run_code(body)?;
             carried = self.yields(body);
             at += step;
         }
+        self.loops.pop();
         self.place_values(&inst.results, carried);
         Ok(())
     }
@@ -67,8 +80,9 @@ impl Executor<'_> {
     fn repeat(&mut self, inst: &Inst<'_>) -> Result<(), Stop> {
         let [cond, body] = inst.regions.as_slice() else { return Ok(()) };
         let mut carried = self.operands(inst, 0);
+        self.loops.push((inst.loc, 0));
         loop {
-            self.burn(cond.cost + body.cost, inst.loc)?;
+            self.burn(cond.fuel + body.fuel)?;
             self.place_values(&cond.args, carried.clone());
             self.run_code(cond)?;
             let goes_on = match self.yields(cond).into_iter().next() {
@@ -85,7 +99,28 @@ impl Executor<'_> {
             self.run_code(body)?;
             carried = self.yields(body);
         }
+        self.loops.pop();
         self.place_values(&inst.results, carried);
+        Ok(())
+    }
+
+    fn scope(&mut self, inst: &Inst<'_>) -> Result<(), Stop> {
+        let Some(body) = inst.regions.first() else { return Ok(()) };
+        let is_semaphore = |value: Value| matches!(self.run.plan.ty(value), Type::Semaphore { .. });
+        let (mut memories, mut arrays) = (Vec::new(), Vec::new());
+        for (&arg, &place) in body.args.iter().zip(&inst.refs) {
+            if is_semaphore(arg) { arrays.push(place) } else { memories.push(place) }
+        }
+        for &memory in &memories {
+            self.reset_memory(memory);
+            if !self.is_alone() && self.layout.is_tracked(memory) {
+                self.note_access(&self.whole(memory), true, inst.loc)?;
+            }
+        }
+        self.run_code(body)?;
+        let yields = self.yields(body);
+        self.land_scope(&memories, &arrays)?;
+        self.place_values(&inst.results, yields);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 const MAX_PRINTED: usize = 1024;
 
 impl Executor<'_> {
-    /// Runs a print or an assertion.
+    /// Runs a print or an assertion. Scopes and delays are for profilers and chips.
     pub(in super::super) fn debug(&mut self, inst: &Inst<'_>, op: &DebugOp) -> Result<(), Stop> {
         match op {
             DebugOp::Print { message } => {
@@ -33,6 +33,12 @@ impl Executor<'_> {
                     }
                 }
                 self.found.prints.push(Print { step: self.step.to_vec(), text });
+                Ok(())
+            }
+            DebugOp::ScopeStart { .. } | DebugOp::ScopeEnd => Ok(()),
+            DebugOp::Delay => {
+                let nanos = self.scalar(inst, 0)?;
+                self.defined(nanos, "a delay", inst.loc)?;
                 Ok(())
             }
             DebugOp::Assert { message } => {

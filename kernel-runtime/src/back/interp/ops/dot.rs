@@ -1,5 +1,6 @@
 //! Matrix products: operands as bf16 parts, by the precision's passes.
 
+use super::super::Product;
 use super::super::exec::{Executor, Stop};
 use super::super::plan::Inst;
 use super::super::tile::{Data, Poison, PoisonId, Pool, slice_mut};
@@ -23,6 +24,9 @@ impl Executor<'_> {
         let (lhs_ty, rhs_ty) = (self.run.plan.ty(lhs_use.value), self.run.plan.ty(rhs_use.value));
         let (m, k, n) = op.sizes(lhs_ty.shape(), rhs_ty.shape());
         let sizes = Sizes { m, k, n };
+        let dtypes = (lhs_ty.dtype(), rhs_ty.dtype());
+        let product = Product { op: *op, sizes: [m, k, n], lhs: dtypes.0, rhs: dtypes.1 };
+        *self.found.products.entry(product).or_default() += 1;
         let (lhs, rhs) = (self.tile(inst, 0)?, self.tile(inst, 1)?);
         let data = match (&lhs.data, &rhs.data) {
             (Data::I32(x), Data::I32(y)) => {
@@ -32,10 +36,7 @@ impl Executor<'_> {
                 multiply_i32(sizes, lhs, rhs, slice_mut(&mut to));
                 Data::I32(to)
             }
-            _ => {
-                let dtypes = (lhs_ty.dtype(), rhs_ty.dtype());
-                Data::F32(float_dot(&mut self.pool, op, sizes, dtypes, (&lhs.data, &rhs.data)))
-            }
+            _ => Data::F32(float_dot(&mut self.pool, op, sizes, dtypes, (&lhs.data, &rhs.data))),
         };
         let poison = dot_poison(op, sizes, lhs.poison.as_ref(), rhs.poison.as_ref());
         if self.run.options.trap_non_finite && poison.is_none() {

@@ -273,7 +273,7 @@ fn wrapped(
 ) -> Scalar {
     let values: SmallVec<[i64; 2]> = operands.iter().map(|scalar| scalar.as_int()).collect();
     let result = eval(&values);
-    let value = if dtype == DType::Bool { result & 1 } else { dtype.wrap_int(result) };
+    let value = dtype.wrap_int(result);
     let poison = operands.iter().fold(0, |poison, scalar| either(poison, scalar.poison));
     let first = operands.iter().find_map(|scalar| scalar.overflow);
     let mut overflow = None;
@@ -388,8 +388,7 @@ impl HeldInt for u8 {
     }
     #[inline(always)]
     fn encode(_dtype: DType, value: i64) -> u8 {
-        // The table's `!x` is the bitwise one; its lowest bit is the logical one.
-        (value & 1) as u8
+        DType::Bool.wrap_int(value) as u8
     }
 }
 
@@ -540,7 +539,7 @@ fn cast_number(to: DType, value: Number) -> Number {
         }
         (Number::Float(x), Storage::Bool) => Number::Int(i64::from(x != 0.0)),
         (Number::Int(x), Storage::Float) => Number::Float(to.round_f32(x as f32)),
-        (Number::Int(x), Storage::Int | Storage::Bool) => Number::Int(to.wrap_int(x)),
+        (Number::Int(x), Storage::Int | Storage::Bool) => Number::Int(to.cast_int(x)),
     }
 }
 
@@ -597,7 +596,7 @@ fn data_len(data: &Data) -> usize {
 }
 
 /// The bits of an element in an array of its type.
-fn number_bits(dtype: DType, value: Number) -> u32 {
+pub(super) fn number_bits(dtype: DType, value: Number) -> u32 {
     match (value, dtype) {
         (Number::Float(x), DType::BF16) => u32::from(bf16::from_f32(x).to_bits()),
         (Number::Float(x), DType::F16) => u32::from(f16::from_f32(x).to_bits()),
@@ -606,7 +605,7 @@ fn number_bits(dtype: DType, value: Number) -> u32 {
     }
 }
 
-fn number_from_bits(dtype: DType, bits: u32) -> Number {
+pub(super) fn number_from_bits(dtype: DType, bits: u32) -> Number {
     match dtype {
         DType::BF16 => Number::Float(bf16::from_bits(bits as u16).to_f32()),
         DType::F16 => Number::Float(f16::from_bits(bits as u16).to_f32()),

@@ -1,21 +1,21 @@
 //! Loads and stores.
 
-use super::super::exec::{Executor, Stop};
-use super::super::memory::{Copy, Strides, dense_strides};
+use super::super::exec::{Executor, Stop, TableRead};
+use super::super::flight::Rect;
+use super::super::memory::{Copy, Strides, dense_strides, ids_of};
 use super::super::plan::Inst;
 use super::super::report::{Cause, memory_name};
 use super::super::tile::{Data, Held, Poison, PoisonId, Scalar, Storage, Tile, slice_mut};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ops::{Access, MemoryOp, Start};
-use crate::ir::{LocId, Shape};
-use std::sync::Arc;
+use crate::ir::{LocId, Op, Shape};
 
 impl Executor<'_> {
     /// Runs a load or store.
     pub(in super::super) fn memory(&mut self, inst: &Inst<'_>, op: &MemoryOp) -> Result<(), Stop> {
         match op {
             MemoryOp::Load { access, masked } => {
-                let at = self.place(inst, access, 0)?;
+                let at = self.place(inst, access, 0, false)?;
                 if access.tile_shape().is_empty() {
                     self.load_scalar(inst, &at);
                     return Ok(());
@@ -28,7 +28,7 @@ impl Executor<'_> {
                 self.set(inst, Held::Tile(tile));
             }
             MemoryOp::Store { access, masked } => {
-                let at = self.place(inst, access, 1)?;
+                let at = self.place(inst, access, 1, true)?;
                 if access.tile_shape().is_empty() {
                     let scalar = self.scalar(inst, 0)?;
                     self.store_scalar(inst, &at, scalar);
@@ -50,9 +50,17 @@ impl Executor<'_> {
         inst: &Inst<'_>,
         access: &Access,
         n_before: usize,
+        writes: bool,
     ) -> Result<Option<Copy>, Stop> {
         let shape = self.memories[inst.memory].shape.clone();
+        let memory = &self.memories[inst.memory];
+        let is_watched = memory.in_flight > 0 || memory.history.is_some();
+        let mut starts = Shape::new();
         if access.is_full(&shape) && !shape.is_empty() {
+            if is_watched {
+                starts.resize(shape.len(), 0);
+                self.check_marks(inst, access, starts, writes)?;
+            }
             return Ok(None);
         }
         let strides = dense_strides(&shape);
@@ -67,10 +75,19 @@ impl Executor<'_> {
                     let name = memory_name(self.run.kernel(), inst.memory);
                     let what = format!("the index of `{name}` along axis {axis}");
                     let start = self.index(scalar, &what, inst.loc)?;
-                    self.check_start(inst, axis, start, (dim.size, dim.stride, multiple_of))?
+                    self.check_start(
+                        inst,
+                        (inst.memory, axis),
+                        start,
+                        (dim.size, dim.stride, multiple_of),
+                    )?
                 }
             };
             from += start * strides[axis];
+            starts.push(start);
+        }
+        if is_watched {
+            self.check_marks(inst, access, starts, writes)?;
         }
         let sizes: Shape = access.dims.iter().map(|dim| dim.size).collect();
         let steps: Strides =
@@ -78,19 +95,41 @@ impl Executor<'_> {
         Ok(Some(Copy::new(&sizes, (from, &steps), (0, &dense_strides(&sizes)))))
     }
 
-    fn check_start(
+    /// Checks an access that starts here against the copies in flight, and what other agents do.
+    fn check_marks(
         &mut self,
         inst: &Inst<'_>,
-        axis: usize,
+        access: &Access,
+        starts: Shape,
+        writes: bool,
+    ) -> Result<(), Stop> {
+        let rect = Rect {
+            memory: inst.memory,
+            starts,
+            sizes: access.dims.iter().map(|dim| dim.size).collect(),
+            strides: access.dims.iter().map(|dim| dim.stride).collect(),
+        };
+        self.check_in_flight(&rect, writes, inst.loc)?;
+        self.note_access(&rect, writes, inst.loc)
+    }
+
+    /// Checks where an access of a memory along an axis starts: within bounds, and as promised.
+    pub(in super::super) fn check_start(
+        &mut self,
+        inst: &Inst<'_>,
+        (memory, axis): (usize, usize),
         start: i64,
         (size, stride, multiple_of): (usize, usize, usize),
     ) -> Result<usize, Stop> {
         let kernel = self.run.kernel();
-        let name = memory_name(kernel, inst.memory);
-        let extent = self.memories[inst.memory].shape[axis];
+        let name = memory_name(kernel, memory);
+        let extent = self.memories[memory].shape[axis];
         let last = start + ((size - 1) * stride) as i64;
         if start < 0 || last >= extent as i64 {
-            let verb = inst.op.mnemonic();
+            let verb = match inst.op {
+                Op::Dma(_) => "copy",
+                _ => inst.op.mnemonic(),
+            };
             let touched = match size {
                 1 => format!("element {start}"),
                 _ if stride == 1 => format!("elements {start} to {last}"),
@@ -173,6 +212,9 @@ impl Executor<'_> {
         let value = memory.data.number(memory.dtype, place);
         let id = memory.poison.as_ref().map_or(0, |poison| poison.get(place));
         let poison = self.origins.loaded(id, inst.loc);
+        if let Some(reads) = &mut self.table_reads {
+            reads.push(TableRead { memory: inst.memory, element: place, value });
+        }
         self.set(inst, Held::Scalar(Scalar { value, poison, overflow: None }));
     }
 
@@ -214,7 +256,8 @@ impl Executor<'_> {
         let Some(mask) = mask else {
             memory.data.copy_from(&tile.data, &store);
             let n_tile = access.tile_shape().iter().product();
-            self.store_poison(inst.memory, &store, None, tile.poison.map(|p| p.to_ids(n_tile)));
+            let ids = tile.poison.map(|p| p.to_ids(n_tile));
+            self.memories[inst.memory].set_poison(&store, None, ids);
             self.pool.give(tile.data);
             return Ok(());
         };
@@ -231,50 +274,11 @@ impl Executor<'_> {
             _ => {}
         }
         let n_tile = chosen.len();
-        self.store_poison(inst.memory, &store, Some(chosen), tile.poison.map(|p| p.to_ids(n_tile)));
+        let ids = tile.poison.map(|p| p.to_ids(n_tile));
+        self.memories[inst.memory].set_poison(&store, Some(chosen), ids);
         self.pool.give(tile.data);
         self.pool.give(mask.data);
         Ok(())
-    }
-
-    /// Sets which elements of memory are undefined after a store of these ids.
-    fn store_poison(
-        &mut self,
-        memory: usize,
-        store: &Copy,
-        mask: Option<&[u8]>,
-        ids: Option<Vec<PoisonId>>,
-    ) {
-        let memory = &mut self.memories[memory];
-        if memory.poison.is_none() && ids.is_none() {
-            return;
-        }
-        let n = memory.n_elems();
-        let mut all = ids_of(memory.poison.take(), n);
-        let to = slice_mut(&mut all);
-        match (ids, mask) {
-            (Some(ids), None) => store.run(&ids, to),
-            (Some(ids), Some(mask)) => store.run_masked(&ids, to, mask),
-            (None, None) => store.rows(|_, at, n, _, stride| {
-                for idx in 0..n {
-                    to[at + idx * stride] = 0;
-                }
-            }),
-            (None, Some(mask)) => {
-                let clean = vec![0; mask.len()];
-                store.run_masked(&clean, to, mask);
-            }
-        }
-        memory.poison = all.iter().any(|&id| id != 0).then_some(Poison::Each(all));
-    }
-}
-
-/// The ids of `n` elements, ready to be changed.
-fn ids_of(poison: Option<Poison>, n: usize) -> Arc<Vec<PoisonId>> {
-    match poison {
-        None => Arc::new(vec![0; n]),
-        Some(Poison::Uniform(id)) => Arc::new(vec![id; n]),
-        Some(Poison::Each(ids)) => ids,
     }
 }
 

@@ -3,9 +3,13 @@
 use super::super::exec::{Executor, Stop};
 use super::super::memory::{Copy, Strides, dense_strides};
 use super::super::plan::Inst;
-use super::super::tile::{Data, Held, Number, Poison, Storage, Tile, encode_int, slice_mut};
-use crate::ir::ops::ShapeOp;
+use super::super::report::Cause;
+use super::super::tile::{
+    Data, Held, Number, Poison, PoisonId, Scalar, Storage, Tile, encode_int, slice_mut,
+};
+use crate::ir::ops::{RollStride, ShapeOp};
 use crate::ir::{DType, Shape};
+use std::sync::Arc;
 
 impl Executor<'_> {
     /// Runs a shape op.
@@ -49,8 +53,96 @@ impl Executor<'_> {
                 self.rearrange(inst, sizes, &copy)
             }
             ShapeOp::Concat { axis } => self.concat(inst, *axis),
-            ShapeOp::Roll { axis } => self.roll(inst, &operand_shape, *axis),
+            ShapeOp::Roll { axis, stride: None } => self.roll(inst, &operand_shape, *axis),
+            ShapeOp::Roll { axis, stride: Some(stride) } => {
+                self.roll_rows(inst, &operand_shape, *axis, *stride)
+            }
+            ShapeOp::TakeAlongAxis { axis } => self.take_along_axis(inst, &operand_shape, *axis),
+            ShapeOp::Extract => self.extract(inst),
         }
+    }
+
+    fn extract(&mut self, inst: &Inst<'_>) -> Result<(), Stop> {
+        let dtype =
+            inst.uses.first().map_or(DType::F32, |used| self.run.plan.ty(used.value).dtype());
+        let tile = self.tile(inst, 0)?;
+        let value = tile.data.number(dtype, 0);
+        let poison = tile.poison.as_ref().map_or(0, |poison| poison.get(0));
+        self.pool.give(tile.data);
+        self.set(inst, Held::Scalar(Scalar { value, poison, overflow: None }));
+        Ok(())
+    }
+
+    /// Sets the result to elements of `tile` at these places, each with its id if that is not 0.
+    fn pick(
+        &mut self,
+        inst: &Inst<'_>,
+        tile: Tile,
+        places: impl Iterator<Item = (usize, PoisonId)>,
+    ) {
+        let poison = &tile.poison;
+        let (from, ids): (Vec<usize>, Vec<PoisonId>) = places
+            .map(|(place, id)| match (id, poison) {
+                (0, Some(poison)) => (place, poison.get(place)),
+                _ => (place, id),
+            })
+            .unzip();
+        let data = match &tile.data {
+            Data::F32(values) => Data::F32(picked(self.pool.f32s(from.len()), values, &from)),
+            Data::I32(values) => Data::I32(picked(self.pool.i32s(from.len()), values, &from)),
+            Data::U8(values) => Data::U8(picked(self.pool.u8s(from.len()), values, &from)),
+        };
+        self.pool.give(tile.data);
+        self.set_tile(inst, data, Poison::from_ids(ids));
+    }
+
+    /// As [`Executor::roll`], each row along another axis further than the one before.
+    fn roll_rows(
+        &mut self,
+        inst: &Inst<'_>,
+        shape: &[usize],
+        axis: usize,
+        rows: RollStride,
+    ) -> Result<(), Stop> {
+        let tile = self.tile(inst, 0)?;
+        let shift = self.scalar(inst, 1)?;
+        let shift = self.index(shift, "the shift of `roll`", inst.loc)?;
+        let strides = dense_strides(shape);
+        let coordinate = |idx: usize, axis: usize| idx / strides[axis] % shape[axis];
+        let places = (0..shape.iter().product()).map(|idx| {
+            let here = coordinate(idx, axis);
+            let by = shift + (coordinate(idx, rows.axis) * rows.by) as i64;
+            let there = (here as i64 - by).rem_euclid(shape[axis] as i64) as usize;
+            (idx - here * strides[axis] + there * strides[axis], 0)
+        });
+        self.pick(inst, tile, places);
+        Ok(())
+    }
+
+    fn take_along_axis(
+        &mut self,
+        inst: &Inst<'_>,
+        shape: &[usize],
+        axis: usize,
+    ) -> Result<(), Stop> {
+        let Some(&result) = inst.results.first() else { return Ok(()) };
+        let to_shape = self.run.plan.shape(result);
+        let (tile, indices) = (self.tile(inst, 0)?, self.tile(inst, 1)?);
+        let outside = self.origin_id(Cause::OutsideTile, 0, Some(inst.loc));
+        let (inner, size) = (shape[axis + 1..].iter().product::<usize>(), shape[axis]);
+        let rows = to_shape[axis];
+        let places = indices.data.i32s().iter().enumerate().map(|(idx, &index)| {
+            // The place of the element at index 0 of this one's line along the axis.
+            let start = idx / (rows * inner) * size * inner + idx % inner;
+            let id = indices.poison.as_ref().map_or(0, |poison| poison.get(idx));
+            match usize::try_from(index) {
+                Ok(index) if index < size => (start + index * inner, id),
+                _ => (start, if id == 0 { outside } else { id }),
+            }
+        });
+        self.pick(inst, tile, places);
+        self.pool.give(indices.data);
+        Ok(())
     }
 
     fn splat(&mut self, inst: &Inst<'_>, shape: &[usize]) -> Result<(), Stop> {
@@ -154,4 +246,12 @@ impl Executor<'_> {
         self.set_tile(inst, data, ids.and_then(|(_, to)| Poison::from_ids(to)));
         Ok(())
     }
+}
+
+/// The elements at these places, in a buffer of their number.
+fn picked<T: Clone>(mut to: Arc<Vec<T>>, values: &[T], from: &[usize]) -> Arc<Vec<T>> {
+    for (to, &place) in slice_mut(&mut to).iter_mut().zip(from) {
+        *to = values[place].clone();
+    }
+    to
 }

@@ -91,6 +91,8 @@ impl<'s> Lowerer<'_, 's> {
             | Unary::Sqrt
             | Unary::Rsqrt
             | Unary::Reciprocal
+            | Unary::ReciprocalApprox
+            | Unary::Tan
             | Unary::Tanh
             | Unary::Logistic
             | Unary::Sin
@@ -103,6 +105,11 @@ impl<'s> Lowerer<'_, 's> {
     }
 
     fn unary_float(&mut self, op: Unary, x: Value<'s>, form: &Form, elem: Elem) -> Value<'s> {
+        if self.is_sparse()
+            && let Some(result) = self.unary_sparse(op, x, form)
+        {
+            return result;
+        }
         let name = match op {
             Unary::Neg => "arith.negf",
             Unary::Abs => "math.absf",
@@ -114,7 +121,9 @@ impl<'s> Lowerer<'_, 's> {
             Unary::Log1P => "math.log1p",
             Unary::Sqrt => "math.sqrt",
             Unary::Rsqrt => "math.rsqrt",
-            Unary::Reciprocal => return self.reciprocal(x, form),
+            Unary::Reciprocal => return self.reciprocal(x, form, false),
+            Unary::ReciprocalApprox => return self.reciprocal(x, form, true),
+            Unary::Tan => "math.tan",
             Unary::Tanh => "math.tanh",
             Unary::Logistic => return self.logistic(x, form),
             Unary::Sin => "math.sin",
@@ -129,6 +138,75 @@ impl<'s> Lowerer<'_, 's> {
         self.apply(name, &[x], form, elem)
     }
 
+    /// What SparseCores do otherwise: they have no base-two exponential, no reciprocal and, before
+    /// tpu7x, no rounding to even; and of scalars none of the functions.
+    fn unary_sparse(&mut self, op: Unary, x: Value<'s>, form: &Form) -> Option<Value<'s>> {
+        match op {
+            Unary::Neg | Unary::Abs | Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Not => None,
+            Unary::Reciprocal | Unary::ReciprocalApprox => {
+                let one = self.float_constant(form, Elem::F32, 1.0);
+                Some(self.apply("arith.divf", &[one, x], form, Elem::F32))
+            }
+            Unary::RoundEven => Some(self.round_even(x, form)),
+            Unary::Exp
+            | Unary::Exp2
+            | Unary::ExpM1
+            | Unary::Log
+            | Unary::Log1P
+            | Unary::Sqrt
+            | Unary::Rsqrt
+            | Unary::Tan
+            | Unary::Tanh
+            | Unary::Logistic
+            | Unary::Sin
+            | Unary::Cos
+            | Unary::Erf
+                if !form.is_tile() =>
+            {
+                Some(self.through_register(x, Elem::F32, |lowerer, register, form| {
+                    lowerer.unary_float(op, register, form, Elem::F32)
+                }))
+            }
+            Unary::Exp2 => {
+                let ln2 = self.float_constant(form, Elem::F32, std::f32::consts::LN_2);
+                let scaled = self.apply("arith.mulf", &[x, ln2], form, Elem::F32);
+                Some(self.apply("math.exp", &[scaled], form, Elem::F32))
+            }
+            Unary::Exp
+            | Unary::ExpM1
+            | Unary::Log
+            | Unary::Log1P
+            | Unary::Sqrt
+            | Unary::Rsqrt
+            | Unary::Tan
+            | Unary::Tanh
+            | Unary::Logistic
+            | Unary::Sin
+            | Unary::Cos
+            | Unary::Erf => None,
+        }
+    }
+
+    /// Adding and taking off 1.5 * 2^23 drops the fraction, rounded to even; from 2^22 on there is
+    /// none that could be a half. The sign stays, that of zero too.
+    fn round_even(&mut self, x: Value<'s>, form: &Form) -> Value<'s> {
+        let magic = self.float_constant(form, Elem::F32, 12_582_912.0);
+        let limit = self.float_constant(form, Elem::F32, 4_194_304.0);
+        let sign = self.int_constant(form, Elem::I32, i64::from(i32::MIN));
+        let rest = self.int_constant(form, Elem::I32, i64::from(i32::MAX));
+        let moved = self.apply("arith.addf", &[x, magic], form, Elem::F32);
+        let rounded = self.apply("arith.subf", &[moved, magic], form, Elem::F32);
+        let bits = self.apply("arith.bitcast", &[rounded], form, Elem::I32);
+        let bits = self.apply("arith.andi", &[bits, rest], form, Elem::I32);
+        let own = self.apply("arith.bitcast", &[x], form, Elem::I32);
+        let own = self.apply("arith.andi", &[own, sign], form, Elem::I32);
+        let bits = self.apply("arith.ori", &[bits, own], form, Elem::I32);
+        let rounded = self.apply("arith.bitcast", &[bits], form, Elem::F32);
+        let abs = self.apply("math.absf", &[x], form, Elem::F32);
+        let is_small = self.cmpf(4, form, abs, limit);
+        self.select(is_small, rounded, x, form, Elem::F32)
+    }
+
     fn sign(&mut self, x: Value<'s>, form: &Form) -> Value<'s> {
         let zero = self.float_constant(form, Elem::F32, 0.0);
         let one = self.float_constant(form, Elem::F32, 1.0);
@@ -140,14 +218,14 @@ impl<'s> Lowerer<'_, 's> {
         self.select(positive, one, result, form, Elem::F32)
     }
 
-    fn reciprocal(&mut self, x: Value<'s>, form: &Form) -> Value<'s> {
+    fn reciprocal(&mut self, x: Value<'s>, form: &Form, approx: bool) -> Value<'s> {
         if !form.is_tile() {
             let one = self.float_constant(form, Elem::F32, 1.0);
             return self.apply("arith.divf", &[one, x], form, Elem::F32);
         }
-        let (no, yes) = (self.session.bool_attr(false), self.session.bool_attr(true));
+        let (approx, yes) = (self.session.bool_attr(approx), self.session.bool_attr(true));
         let ty = self.ty(form, Elem::F32);
-        self.op("tpu.reciprocal", &[x], ty, &[("approx", no), ("full_range", yes)])
+        self.op("tpu.reciprocal", &[x], ty, &[("approx", approx), ("full_range", yes)])
     }
 
     fn logistic(&mut self, x: Value<'s>, form: &Form) -> Value<'s> {
@@ -216,6 +294,7 @@ impl<'s> Lowerer<'_, 's> {
             | Binary::Max
             | Binary::Min
             | Binary::Pow
+            | Binary::Atan2
             | Binary::Shl
             | Binary::Shr => return x,
         };
@@ -239,9 +318,10 @@ impl<'s> Lowerer<'_, 's> {
             Binary::Max => "arith.maximumf",
             Binary::Min => "arith.minimumf",
             Binary::Pow if form.is_tile() => "math.powf",
-            Binary::Pow => {
+            Binary::Atan2 if form.is_tile() => "math.atan2",
+            Binary::Pow | Binary::Atan2 => {
                 return Err(self
-                    .unsupported("`pow` of scalars does not exist")
+                    .unsupported(format!("`{}` of scalars does not exist", op.name()))
                     .help("make a tile of the base with `splat` first"));
             }
             // Not given to floats by the table.
@@ -276,7 +356,7 @@ impl<'s> Lowerer<'_, 's> {
             Binary::Xor => "arith.xori",
             Binary::Shl | Binary::Shr => return self.shift(op, x, (y, rhs), signed, form),
             // Not given to integers by the table.
-            Binary::Pow => return x,
+            Binary::Pow | Binary::Atan2 => return x,
         };
         self.apply(name, &[x, y], form, Elem::I32)
     }

@@ -13,10 +13,7 @@ pub(super) fn lower<'s>(
     memory: &MemoryOp,
     op: &OpData,
 ) -> Lowering<'s> {
-    let space = match lowerer.kernel.ty(op.operands[0]) {
-        ir::Type::Ref { space, .. } => *space,
-        ir::Type::Scalar(_) | ir::Type::Tile { .. } => MemorySpace::Vmem,
-    };
+    let space = lowerer.kernel.ty(op.operands[0]).space();
     let reference = lowerer.reference(op.operands[0])?;
     let first_start = match memory {
         MemoryOp::Load { .. } => 1,
@@ -34,6 +31,14 @@ pub(super) fn lower<'s>(
             lowerer.store_scalar(&place, op.operands[1])?;
             Ok(smallvec![])
         }
+        MemoryOp::Load { .. } if lowerer.is_sparse() => {
+            Ok(smallvec![lowerer.load_register(&place)?])
+        }
+        MemoryOp::Store { .. } if lowerer.is_sparse() => {
+            let mask = mask.map(|mask| lowerer.value(mask)).transpose()?;
+            lowerer.store_register(&place, op.operands[1], mask)?;
+            Ok(smallvec![])
+        }
         MemoryOp::Load { .. } => {
             // What a mask hides is undefined, and everything is in range: all is loaded.
             let value = lowerer.load(&place)?;
@@ -49,12 +54,12 @@ pub(super) fn lower<'s>(
 }
 
 /// A rectangular part of memory, with one entry per axis of the memref.
-struct Place<'s> {
-    reference: Rc<Reference<'s>>,
-    dims: PlaceDims<'s>,
+pub(super) struct Place<'s> {
+    pub(super) reference: Rc<Reference<'s>>,
+    pub(super) dims: PlaceDims<'s>,
 }
 
-type PlaceDims<'s> = SmallVec<[PlaceDim<'s>; 4]>;
+pub(super) type PlaceDims<'s> = SmallVec<[PlaceDim<'s>; 4]>;
 
 /// A place within one part of a streamed block.
 struct Piece<'s> {
@@ -63,14 +68,14 @@ struct Piece<'s> {
 }
 
 #[derive(Clone, Copy)]
-struct PlaceDim<'s> {
-    start: PlaceStart<'s>,
-    size: usize,
-    stride: usize,
+pub(super) struct PlaceDim<'s> {
+    pub(super) start: PlaceStart<'s>,
+    pub(super) size: usize,
+    pub(super) stride: usize,
 }
 
 #[derive(Clone, Copy)]
-enum PlaceStart<'s> {
+pub(super) enum PlaceStart<'s> {
     Static(usize),
     Dynamic(Value<'s>),
 }
@@ -103,7 +108,7 @@ pub(in crate::back::mosaic) fn copy_block<'s>(
 }
 
 impl<'s> Lowerer<'_, 's> {
-    fn place(
+    pub(super) fn place(
         &mut self,
         reference: &Rc<Reference<'s>>,
         access: &Access,
@@ -137,17 +142,28 @@ impl<'s> Lowerer<'_, 's> {
         if let Some(literal) = self.literal(start).and_then(|literal| literal.as_int()) {
             return Ok(PlaceStart::Static(literal.max(0) as usize));
         }
-        let mut value = self.value(start)?;
-        if multiple_of > 1 {
-            let i32_ty = self.session.elem(Elem::I32);
-            let multiple = self.session.int_attr(i32_ty, multiple_of as i64);
-            value = self.op("tpu.assume_multiple", &[value], i32_ty, &[("multiple", multiple)]);
-        }
+        let value = self.promised(start, multiple_of)?;
         let index = self.session.index();
         Ok(PlaceStart::Dynamic(self.op("arith.index_cast", &[value], index, &[])))
     }
 
-    fn indices(&mut self, dims: &[PlaceDim<'s>]) -> SmallVec<[Value<'s>; 4]> {
+    /// An `i32` scalar that is a multiple of a number by the user's promise.
+    pub(super) fn promised(
+        &mut self,
+        value: ir::Value,
+        multiple_of: usize,
+    ) -> Result<Value<'s>, Diagnostic> {
+        let known = self.literal(value).is_some();
+        let value = self.value(value)?;
+        if known || multiple_of <= 1 {
+            return Ok(value);
+        }
+        let i32_ty = self.session.elem(Elem::I32);
+        let multiple = self.session.int_attr(i32_ty, multiple_of as i64);
+        Ok(self.op("tpu.assume_multiple", &[value], i32_ty, &[("multiple", multiple)]))
+    }
+
+    pub(super) fn indices(&mut self, dims: &[PlaceDim<'s>]) -> SmallVec<[Value<'s>; 4]> {
         dims.iter()
             .map(|dim| match dim.start {
                 PlaceStart::Static(start) => self.index_constant(start as i64),
@@ -319,7 +335,7 @@ impl<'s> Lowerer<'_, 's> {
         Ok(())
     }
 
-    fn vector_store(
+    pub(super) fn vector_store(
         &mut self,
         value: Value<'s>,
         memref: Value<'s>,

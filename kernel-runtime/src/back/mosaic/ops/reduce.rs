@@ -11,6 +11,9 @@ pub(super) fn lower<'s>(
     reduce: ReduceOp,
     op: &OpData,
 ) -> Lowering<'s> {
+    if lowerer.is_sparse() {
+        return super::sparse::lower_reduce(lowerer, reduce, op);
+    }
     let dtype = lowerer.dtype(op.operands[0]);
     let mut shape = Shape::from_slice(lowerer.kernel.ty(op.operands[0]).shape());
     let mut value = lowerer.wide_value(op.operands[0])?;

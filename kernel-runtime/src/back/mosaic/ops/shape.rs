@@ -3,20 +3,25 @@
 use crate::back::mlir::{Elem, Value};
 use crate::back::mosaic::lower::{Form, Lowerer, Lowering};
 use crate::diag::Diagnostic;
-use crate::ir::ops::{Literal, ShapeOp};
+use crate::ir::ops::{Literal, RollStride, ShapeOp};
 use crate::ir::{self, DType, OpData, Shape};
 use smallvec::smallvec;
 
 /// Above this many pieces a strided slice is refused: each is an op of its own.
 const MAX_SLICE_PIECES: usize = 64;
+/// Above this many rotations a strided roll is refused.
+const MAX_ROTATIONS: usize = 256;
 
 pub(super) fn lower<'s>(
     lowerer: &mut Lowerer<'_, 's>,
     shape_op: &ShapeOp,
     op: &OpData,
 ) -> Lowering<'s> {
+    if lowerer.is_sparse() {
+        return super::sparse::lower_shape(lowerer, shape_op, op);
+    }
     let result_ty = lowerer.kernel.ty(op.results[0]);
-    let form = Form::of(result_ty);
+    let form = lowerer.form(op.results[0]);
     let elem = Lowerer::storage(&form, result_ty.dtype());
     let result = match shape_op {
         ShapeOp::Splat(_) => lowerer.splat(op.operands[0], &form)?,
@@ -49,7 +54,13 @@ pub(super) fn lower<'s>(
             lowerer.lower_slice(op.operands[0], starts, sizes, strides)?
         }
         ShapeOp::Iota { dtype, shape, axis } => lowerer.iota(*dtype, shape, *axis),
-        ShapeOp::Roll { axis } => lowerer.roll(op.operands[0], op.operands[1], *axis)?,
+        ShapeOp::Roll { axis, stride } => {
+            lowerer.roll(op.operands[0], op.operands[1], *axis, *stride)?
+        }
+        ShapeOp::TakeAlongAxis { axis } => {
+            lowerer.take_along_axis(op.operands[0], op.operands[1], *axis)?
+        }
+        ShapeOp::Extract => lowerer.extract(op.operands[0])?,
     };
     Ok(smallvec![result])
 }
@@ -163,9 +174,14 @@ impl<'s> Lowerer<'_, 's> {
         x: ir::Value,
         shift: ir::Value,
         axis: usize,
+        rows: Option<RollStride>,
     ) -> Result<Value<'s>, Diagnostic> {
+        if let Some(rows) = rows {
+            self.check_roll_stride(x, axis, rows)?;
+        }
         let form = self.form(x);
-        let size = self.kernel.ty(x).shape()[axis] as i64;
+        let shape = Shape::from_slice(self.kernel.ty(x).shape());
+        let size = shape[axis] as i64;
         let dtype = self.dtype(x);
         let known = self.literal(shift).and_then(Literal::as_int);
         // The op takes shifts from 0 up to the size.
@@ -181,20 +197,157 @@ impl<'s> Lowerer<'_, 's> {
                 self.select(negative, up, rem, &Form::SCALAR, Elem::I32)
             }
         };
-        let i32_ty = self.session.parsed_attr("0 : si32");
-        let dimension = match axis {
-            0 => i32_ty,
-            _ => self.session.parsed_attr(&format!("{axis} : si32")),
-        };
         let is_mask = dtype == DType::Bool;
         let mut value = self.value(x)?;
-        let elem = if is_mask { Elem::I32 } else { Self::storage(&form, dtype) };
+        // Rows that shift by amounts of their own are 32 bits wide.
+        let wide = rows.is_some() && !is_mask;
+        let elem = match is_mask {
+            true => Elem::I32,
+            false if wide => Self::compute(dtype),
+            false => Self::storage(&form, dtype),
+        };
         if is_mask {
             value = self.apply("arith.extui", &[value], &form, elem);
+        } else if wide {
+            value = self.widen(value, dtype, &form);
         }
-        let ty = self.ty(&form, elem);
-        let rolled =
-            self.op("tpu.dynamic_rotate", &[value, shift], ty, &[("dimension", dimension)]);
-        Ok(if is_mask { self.cast(rolled, DType::I32, DType::Bool, &form) } else { rolled })
+        let rolled = match rows {
+            Some(rows) => self.roll_rows(value, (shift, known), &shape, rows, elem),
+            None => self.rotate(value, shift, axis, None, &form, elem),
+        };
+        Ok(match is_mask {
+            true => self.cast(rolled, DType::I32, DType::Bool, &form),
+            false if wide => self.narrow(rolled, dtype, &form),
+            false => rolled,
+        })
+    }
+
+    fn rotate(
+        &mut self,
+        value: Value<'s>,
+        shift: Value<'s>,
+        axis: usize,
+        rows: Option<RollStride>,
+        form: &Form,
+        elem: Elem,
+    ) -> Value<'s> {
+        let number = |n: usize| self.session.parsed_attr(&format!("{n} : si32"));
+        let mut attrs = vec![("dimension", number(axis))];
+        if let Some(rows) = rows {
+            attrs.push(("stride", number(rows.by)));
+            attrs.push(("stride_dimension", number(rows.axis)));
+        }
+        let ty = self.ty(form, elem);
+        self.op("tpu.dynamic_rotate", &[value, shift], ty, &attrs)
+    }
+
+    /// Rotates the rows of one register after the other: first each row further than the one before,
+    /// then all of them. libtpu rotates the rows of a register apart by no more than its lanes.
+    fn roll_rows(
+        &mut self,
+        value: Value<'s>,
+        (shift, known): (Value<'s>, Option<i64>),
+        shape: &Shape,
+        rows: RollStride,
+        elem: Elem,
+    ) -> Value<'s> {
+        let axis = shape.len() - 1;
+        let size = shape[axis];
+        let (group, n_rows) = (self.chip.sublanes, shape[rows.axis]);
+        let by = rows.by % size;
+        let zero = self.int_constant(&Form::SCALAR, Elem::I32, 0);
+        let mut groups = Vec::with_capacity(n_rows.div_ceil(group));
+        for first in (0..n_rows).step_by(group) {
+            let mut piece = shape.clone();
+            piece[rows.axis] = group.min(n_rows - first);
+            let mut starts = Shape::from_elem(0, shape.len());
+            starts[rows.axis] = first;
+            let form = Form::tile(&piece);
+            let mut part = self.slice(value, &starts, &piece, elem);
+            let mut left = by;
+            while left > 0 {
+                let step = left.min(self.max_stride());
+                let stride = Some(RollStride { by: step, axis: rows.axis });
+                part = self.rotate(part, zero, axis, stride, &form, elem);
+                left -= step;
+            }
+            let further = (first * by % size) as i64;
+            let size = size as i64;
+            let scalar = &Form::SCALAR;
+            let shift = match known {
+                Some(shift) => {
+                    self.int_constant(scalar, Elem::I32, (shift + further).rem_euclid(size))
+                }
+                None => {
+                    let further = self.int_constant(scalar, Elem::I32, further);
+                    let size = self.int_constant(scalar, Elem::I32, size);
+                    let sum = self.apply("arith.addi", &[shift, further], scalar, Elem::I32);
+                    self.apply("arith.remsi", &[sum, size], scalar, Elem::I32)
+                }
+            };
+            groups.push(self.rotate(part, shift, axis, None, &form, elem));
+        }
+        self.concat(&groups, rows.axis, &Form::tile(shape), elem)
+    }
+
+    /// By how much one rotation can move each row of a register further than the one before.
+    fn max_stride(&self) -> usize {
+        self.chip.lanes / (self.chip.sublanes - 1)
+    }
+
+    /// A strided roll goes along the lanes, row by row of the axis before.
+    fn check_roll_stride(
+        &self,
+        x: ir::Value,
+        axis: usize,
+        rows: RollStride,
+    ) -> Result<(), Diagnostic> {
+        let rank = self.kernel.ty(x).shape().len();
+        if !self.chip.strided_roll {
+            return Err(self
+                .unsupported("a roll of each row by its own amount does not exist")
+                .help("roll the rows one by one, or take them with `take_along_axis`"));
+        }
+        let shape = self.kernel.ty(x).shape();
+        if axis + 1 == rank && rows.axis + 2 == rank {
+            let n_steps = (rows.by % shape[axis]).div_ceil(self.max_stride()) + 1;
+            let n_ops = n_steps * shape[rows.axis].div_ceil(self.chip.sublanes);
+            if n_ops <= MAX_ROTATIONS {
+                return Ok(());
+            }
+            return Err(self
+                .unsupported(format!(
+                    "rolling {} rows each by {} more than the one before takes {n_ops} rotations, \
+                     more than {MAX_ROTATIONS}",
+                    shape[rows.axis], rows.by
+                ))
+                .help("roll by less, or take the elements with `take_along_axis`"));
+        }
+        Err(self
+            .unsupported(format!(
+                "a roll along axis {axis} that counts the rows along axis {} does not exist",
+                rows.axis
+            ))
+            .help("transpose the tile, so that it rolls along the last axis and counts the one before"))
+    }
+
+    /// The only element of a tile.
+    fn extract(&mut self, x: ir::Value) -> Result<Value<'s>, Diagnostic> {
+        let (dtype, form) = (self.dtype(x), self.form(x));
+        let mut value = self.wide_value(x)?;
+        let elem = if dtype == DType::Bool { Elem::I32 } else { Self::compute(dtype) };
+        if dtype == DType::Bool {
+            value = self.apply("arith.extui", &[value], &form, elem);
+        }
+        if form != Form::tile(&[1, 1]) {
+            value = self.reshape(value, &[1, 1], elem);
+        }
+        let position = self.session.i64_array_attr(&[0, 0]);
+        let ty = self.ty(&Form::SCALAR, elem);
+        let scalar = self.op("vector.extract", &[value], ty, &[("static_position", position)]);
+        Ok(match dtype {
+            DType::Bool => self.cast(scalar, DType::I32, DType::Bool, &Form::SCALAR),
+            _ => scalar,
+        })
     }
 }

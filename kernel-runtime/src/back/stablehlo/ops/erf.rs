@@ -1,7 +1,6 @@
 //! The error function, which plain StableHLO does not have.
 
-use crate::back::stablehlo::lower::Lowering;
-use crate::back::stablehlo::text::Tensor;
+use crate::back::stablehlo::text::{Tensor, Writer};
 use crate::ir::DType;
 use crate::ir::ops::Literal;
 
@@ -21,28 +20,27 @@ const P: [f32; 6] = [
 const Q: [f32; 6] = [1.0, 0.503_085_9, 0.114_557_85, 0.015_054_718, 0.001_170_679_5, 3.783_184e-5];
 
 /// `erf` of an `f32` tensor.
-pub(super) fn lower(cx: &mut Lowering<'_>, x: &Tensor) -> Tensor {
-    let scalar =
-        |cx: &mut Lowering<'_>, value| cx.out.constant(Literal::float(DType::F32, value), &[]);
-    let (lo, hi) = (scalar(cx, -LIMIT), scalar(cx, LIMIT));
-    let x = cx.out.clamp(&lo, x, &hi);
-    let square = cx.out.binary("multiply", &x, &x);
-    let p = polynomial(cx, &square, &P);
-    let q = polynomial(cx, &square, &Q);
-    let numerator = cx.out.binary("multiply", &x, &p);
-    let quotient = cx.out.binary("divide", &numerator, &q);
-    let (lo, hi) = (scalar(cx, -1.0), scalar(cx, 1.0));
-    cx.out.clamp(&lo, &quotient, &hi)
+pub(super) fn lower(out: &mut Writer, x: &Tensor) -> Tensor {
+    let scalar = |out: &mut Writer, value| out.constant(Literal::float(DType::F32, value), &[]);
+    let (lo, hi) = (scalar(out, -LIMIT), scalar(out, LIMIT));
+    let x = out.clamp(&lo, x, &hi);
+    let square = out.binary("multiply", &x, &x);
+    let p = polynomial(out, &square, &P);
+    let q = polynomial(out, &square, &Q);
+    let numerator = out.binary("multiply", &x, &p);
+    let quotient = out.binary("divide", &numerator, &q);
+    let (lo, hi) = (scalar(out, -1.0), scalar(out, 1.0));
+    out.clamp(&lo, &quotient, &hi)
 }
 
-fn polynomial(cx: &mut Lowering<'_>, x: &Tensor, coefficients: &[f32; 6]) -> Tensor {
+fn polynomial(out: &mut Writer, x: &Tensor, coefficients: &[f32; 6]) -> Tensor {
     let constant =
-        |cx: &mut Lowering<'_>, value| cx.out.constant(Literal::float(DType::F32, value), &x.shape);
-    let mut sum = constant(cx, coefficients[5]);
+        |out: &mut Writer, value| out.constant(Literal::float(DType::F32, value), &x.shape);
+    let mut sum = constant(out, coefficients[5]);
     for &coefficient in coefficients[..5].iter().rev() {
-        let product = cx.out.binary("multiply", &sum, x);
-        let term = constant(cx, coefficient);
-        sum = cx.out.binary("add", &product, &term);
+        let product = out.binary("multiply", &sum, x);
+        let term = constant(out, coefficient);
+        sum = out.binary("add", &product, &term);
     }
     sum
 }

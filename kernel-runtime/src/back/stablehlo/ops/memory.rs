@@ -5,7 +5,7 @@ use crate::back::stablehlo::lower::{Lowering, Val};
 use crate::back::stablehlo::text::Tensor;
 use crate::diag::Diagnostic;
 use crate::ir::DType;
-use crate::ir::kernel::OpData;
+use crate::ir::kernel::{OpData, Value};
 use crate::ir::ops::{Access, Literal, MemoryOp, Start};
 use crate::ir::ty::Shape;
 
@@ -26,22 +26,33 @@ pub(in crate::back::stablehlo) fn lower(
                 Val::Uniform(literal, _) => return Ok(Some(Val::Uniform(literal, tile_shape))),
                 Val::Tensor(old) => old,
             };
-            let place = Place::new(cx, access, op, 1)?;
+            let lanes = lanes_of(&old.shape, access);
+            let place = Place::new(cx, access, &op.operands[1..])?.in_lanes(lanes);
             let part = place.read(cx, &old);
+            let tile_shape: Shape = lanes.into_iter().chain(tile_shape).collect();
             Ok(Some(cx.out.reshape(&part, &tile_shape).into()))
         }
         MemoryOp::Store { masked, .. } => {
             let value = cx.val(op.operands[1])?;
-            let full = access.is_full(old.shape());
+            let lanes = lanes_of(old.shape(), access);
+            let full = access.is_full(&old.shape()[usize::from(lanes.is_some())..]);
             if full && !masked {
+                let value = match value {
+                    Val::Uniform(literal, _) => {
+                        Val::Uniform(literal, Shape::from_slice(old.shape()))
+                    }
+                    tensor @ Val::Tensor(_) => cx.carried(op.operands[1], &tensor).into(),
+                };
                 cx.write(slot, value);
                 return Ok(None);
             }
-            let place = Place::new(cx, access, op, 2)?;
-            let (old, value) = (cx.materialise(&old), cx.materialise(&value));
+            let place = Place::new(cx, access, &op.operands[2..])?.in_lanes(lanes);
+            let (old, value) = (cx.materialise(&old), cx.carried(op.operands[1], &value));
             let value = match masked {
                 true => {
-                    let mask = cx.tensor(op.operands[op.operands.len() - 1])?;
+                    let mask = op.operands[op.operands.len() - 1];
+                    let mask_val = cx.val(mask)?;
+                    let mask = cx.carried(mask, &mask_val);
                     let kept = place.read(cx, &old);
                     let kept = cx.out.reshape(&kept, &value.shape);
                     cx.out.select(&mask, &value, &kept)
@@ -55,8 +66,13 @@ pub(in crate::back::stablehlo) fn lower(
     }
 }
 
+/// The number of lanes before the axes that an access names, if memory of this shape has any.
+fn lanes_of(shape: &[usize], access: &Access) -> Option<usize> {
+    (shape.len() > access.dims.len()).then(|| shape[0])
+}
+
 /// Where an access goes: a span of memory, of which every `strides`-th element counts.
-struct Place {
+pub(super) struct Place {
     starts: Vec<Val>,
     sizes: Shape,
     strides: Shape,
@@ -64,14 +80,13 @@ struct Place {
 }
 
 impl Place {
-    /// `first_start` is the operand with the first dynamic start.
-    fn new(
+    /// `dynamic` begins with the dynamic starts.
+    pub(super) fn new(
         cx: &Lowering<'_>,
         access: &Access,
-        op: &OpData,
-        first_start: usize,
+        dynamic: &[Value],
     ) -> Result<Place, Diagnostic> {
-        let mut dynamic = op.operands[first_start..].iter();
+        let mut dynamic = dynamic.iter();
         let mut starts = Vec::with_capacity(access.dims.len());
         for dim in &access.dims {
             starts.push(match dim.start {
@@ -90,12 +105,37 @@ impl Place {
         })
     }
 
-    fn read(&self, cx: &mut Lowering<'_>, memory: &Tensor) -> Tensor {
+    /// The sizes, dropped axes included.
+    pub(super) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// As many elements beyond the end of each axis as the place spans: a place whose full size
+    /// would reach over the end stays where it is.
+    pub(super) fn with_room(&self, cx: &mut Lowering<'_>, memory: &Tensor) -> Tensor {
+        let zero = cx.out.constant(Literal::from_f64(memory.dtype, 0.0), &[]);
+        let zeros = vec![0; self.span.len()];
+        let high: Vec<i64> = self.span.iter().map(|&span| span as i64).collect();
+        cx.out.pad(memory, &zero, &zeros, &high, &zeros)
+    }
+
+    /// The same place in every lane.
+    fn in_lanes(mut self, lanes: Option<usize>) -> Place {
+        if let Some(n) = lanes {
+            self.starts.insert(0, Val::index(0));
+            self.sizes.insert(0, n);
+            self.strides.insert(0, 1);
+            self.span.insert(0, n);
+        }
+        self
+    }
+
+    pub(super) fn read(&self, cx: &mut Lowering<'_>, memory: &Tensor) -> Tensor {
         let span = slice_at(cx, memory, &self.starts, &self.span);
         cx.out.slice(&span, &vec![0; self.sizes.len()], &self.sizes, &self.strides)
     }
 
-    fn write(&self, cx: &mut Lowering<'_>, memory: &Tensor, value: &Tensor) -> Tensor {
+    pub(super) fn write(&self, cx: &mut Lowering<'_>, memory: &Tensor, value: &Tensor) -> Tensor {
         let mut update = cx.out.reshape(value, &self.sizes);
         if self.sizes != self.span {
             // The elements between the strided ones keep what they held.
@@ -112,7 +152,7 @@ impl Place {
     fn spread(&self, cx: &mut Lowering<'_>, x: &Tensor, between: Literal) -> Tensor {
         let between = cx.out.constant(between, &[]);
         let zeros = vec![0; self.sizes.len()];
-        let interior: Vec<usize> = self.strides.iter().map(|stride| stride - 1).collect();
+        let interior: Vec<i64> = self.strides.iter().map(|&stride| stride as i64 - 1).collect();
         cx.out.pad(x, &between, &zeros, &zeros, &interior)
     }
 }

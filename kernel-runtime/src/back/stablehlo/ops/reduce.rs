@@ -3,7 +3,7 @@
 use super::elementwise::extreme;
 use super::round;
 use crate::back::stablehlo::lower::Lowering;
-use crate::back::stablehlo::text::{Direction, Tensor};
+use crate::back::stablehlo::text::{Direction, Tensor, Writer};
 use crate::diag::Diagnostic;
 use crate::ir::DType;
 use crate::ir::kernel::OpData;
@@ -16,63 +16,64 @@ pub(in crate::back::stablehlo) fn lower(
     op: &OpData,
 ) -> Result<Tensor, Diagnostic> {
     let x = cx.tensor(op.operands[0])?;
-    Ok(match reduce.kind {
+    let n_lane_axes = x.shape.len() - cx.kernel.ty(op.operands[0]).shape().len();
+    let reduce = ReduceOp { axis: reduce.axis + n_lane_axes, ..reduce };
+    Ok(emit(&mut cx.out, reduce, &x))
+}
+
+/// Writes a reduction; the axis stays with size 1.
+pub(crate) fn emit(out: &mut Writer, reduce: ReduceOp, x: &Tensor) -> Tensor {
+    match reduce.kind {
         ReduceKind::Sum if x.dtype.is_float() => {
-            let wide = round::widen(cx, &x);
-            let sum = reduce_axis(cx, &wide, ReduceKind::Sum, reduce.axis);
-            round::narrow(cx, &sum, x.dtype)
+            let wide = round::widen(out, x);
+            let sum = reduce_axis(out, &wide, ReduceKind::Sum, reduce.axis);
+            round::narrow(out, &sum, x.dtype)
         }
         ReduceKind::Sum | ReduceKind::Max | ReduceKind::Min => {
-            reduce_axis(cx, &x, reduce.kind, reduce.axis)
+            reduce_axis(out, x, reduce.kind, reduce.axis)
         }
-        ReduceKind::ArgMax => arg_reduce(cx, &x, ReduceKind::Max, reduce.axis),
-        ReduceKind::ArgMin => arg_reduce(cx, &x, ReduceKind::Min, reduce.axis),
-    })
+        ReduceKind::ArgMax => arg_reduce(out, x, ReduceKind::Max, reduce.axis),
+        ReduceKind::ArgMin => arg_reduce(out, x, ReduceKind::Min, reduce.axis),
+    }
 }
 
 /// Sum, maximum or minimum; the axis stays with size 1.
-fn reduce_axis(cx: &mut Lowering<'_>, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
+fn reduce_axis(out: &mut Writer, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
     let reduced = match kind {
-        ReduceKind::Max if x.dtype.is_float() => float_extreme(cx, x, kind, Direction::Gt, axis),
-        ReduceKind::Min if x.dtype.is_float() => float_extreme(cx, x, kind, Direction::Lt, axis),
-        ReduceKind::Sum => reduce_by(cx, x, kind, "add", axis),
-        ReduceKind::Max | ReduceKind::ArgMax => reduce_by(cx, x, kind, "maximum", axis),
-        ReduceKind::Min | ReduceKind::ArgMin => reduce_by(cx, x, kind, "minimum", axis),
+        ReduceKind::Max if x.dtype.is_float() => float_extreme(out, x, kind, Direction::Gt, axis),
+        ReduceKind::Min if x.dtype.is_float() => float_extreme(out, x, kind, Direction::Lt, axis),
+        ReduceKind::Sum => reduce_by(out, x, kind, "add", axis),
+        ReduceKind::Max | ReduceKind::ArgMax => reduce_by(out, x, kind, "maximum", axis),
+        ReduceKind::Min | ReduceKind::ArgMin => reduce_by(out, x, kind, "minimum", axis),
     };
     let mut shape = x.shape.clone();
     shape[axis] = 1;
-    cx.out.reshape(&reduced, &shape)
+    out.reshape(&reduced, &shape)
 }
 
-fn reduce_by(
-    cx: &mut Lowering<'_>,
-    x: &Tensor,
-    kind: ReduceKind,
-    combine: &str,
-    axis: usize,
-) -> Tensor {
-    let neutral = cx.out.constant(neutral(kind, x.dtype), &[]);
-    cx.out.reduce(x, &neutral, combine, axis)
+fn reduce_by(out: &mut Writer, x: &Tensor, kind: ReduceKind, combine: &str, axis: usize) -> Tensor {
+    let neutral = out.constant(neutral(kind, x.dtype), &[]);
+    out.reduce(x, &neutral, combine, axis)
 }
 
 /// The largest or smallest float, in `f32`, since XLA:CPU is slow on regions of narrow floats.
 fn float_extreme(
-    cx: &mut Lowering<'_>,
+    out: &mut Writer,
     x: &Tensor,
     kind: ReduceKind,
     direction: Direction,
     axis: usize,
 ) -> Tensor {
-    let wide = round::widen(cx, x);
-    let neutral = cx.out.constant(neutral(kind, DType::F32), &[]);
-    let open = cx.out.begin_reduce(&wide, &neutral, axis);
-    let better = extreme(cx, direction, &open.args[0], &open.args[1]);
-    let reduced = cx.out.end_reduce(open, &better);
-    cx.out.convert(&reduced, x.dtype)
+    let wide = round::widen(out, x);
+    let neutral = out.constant(neutral(kind, DType::F32), &[]);
+    let open = out.begin_reduce(&wide, &neutral, axis);
+    let better = extreme(out, direction, &open.args[0], &open.args[1]);
+    let reduced = out.end_reduce(open, &better);
+    out.convert(&reduced, x.dtype)
 }
 
 /// The element that leaves the others as they are.
-fn neutral(kind: ReduceKind, dtype: DType) -> Literal {
+pub(crate) fn neutral(kind: ReduceKind, dtype: DType) -> Literal {
     let (least, most) = dtype.int_range().unwrap_or((0, 0));
     match (kind, dtype.is_float()) {
         (ReduceKind::Max | ReduceKind::ArgMax, true) => Literal::float(dtype, f32::NEG_INFINITY),
@@ -85,17 +86,17 @@ fn neutral(kind: ReduceKind, dtype: DType) -> Literal {
 
 /// The first index of the extreme element; NaN counts as extreme. Two plain reductions, which
 /// every device does well, instead of one over pairs.
-fn arg_reduce(cx: &mut Lowering<'_>, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
-    let extreme = reduce_axis(cx, x, kind, axis);
+fn arg_reduce(out: &mut Writer, x: &Tensor, kind: ReduceKind, axis: usize) -> Tensor {
+    let extreme = reduce_axis(out, x, kind, axis);
     let dims: Vec<usize> = (0..x.shape.len()).collect();
-    let extreme = cx.out.broadcast(&extreme, &dims, &x.shape);
-    let mut hit = cx.out.compare(Direction::Eq, x, &extreme);
+    let extreme = out.broadcast(&extreme, &dims, &x.shape);
+    let mut hit = out.compare(Direction::Eq, x, &extreme);
     if x.dtype.is_float() {
-        let is_nan = cx.out.compare(Direction::Ne, x, x);
-        hit = cx.out.binary("or", &hit, &is_nan);
+        let is_nan = out.compare(Direction::Ne, x, x);
+        hit = out.binary("or", &hit, &is_nan);
     }
-    let index = cx.out.iota(DType::I32, &x.shape, axis);
-    let none = cx.out.constant(Literal::int(DType::I32, i64::from(i32::MAX)), &x.shape);
-    let index = cx.out.select(&hit, &index, &none);
-    reduce_axis(cx, &index, ReduceKind::Min, axis)
+    let index = out.iota(DType::I32, &x.shape, axis);
+    let none = out.constant(Literal::int(DType::I32, i64::from(i32::MAX)), &x.shape);
+    let index = out.select(&hit, &index, &none);
+    reduce_axis(out, &index, ReduceKind::Min, axis)
 }

@@ -1,0 +1,91 @@
+//! Arrays of a call and of the kernel: the kernel's integers have no sign of their own.
+
+use super::read::ast::{Sign, Type};
+use crate::ir::ty::Sizes;
+use crate::ir::{Array, DType};
+use std::fmt;
+
+/// Element type and shape of an operand or result of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayType {
+    /// Element type; an unsigned one is `i32` and the like in the kernel.
+    pub dtype: DType,
+    /// Sizes; none for a single number.
+    pub shape: Vec<usize>,
+}
+
+impl fmt::Display for ArrayType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, Sizes(&self.shape))
+    }
+}
+
+/// The element type that a number type of MLIR is, if there is one.
+pub(super) fn dtype_of(ty: &Type) -> Option<DType> {
+    match ty {
+        Type::Index => Some(DType::I32),
+        Type::Int { width: 1, .. } => Some(DType::Bool),
+        Type::Int { width, sign: Sign::Unsigned } => match width {
+            8 => Some(DType::U8),
+            16 => Some(DType::U16),
+            32 => Some(DType::U32),
+            _ => None,
+        },
+        Type::Int { width, sign: Sign::Signless | Sign::Signed } => match width {
+            8 => Some(DType::I8),
+            16 => Some(DType::I16),
+            32 => Some(DType::I32),
+            _ => None,
+        },
+        Type::Float(name) => DType::parse(name).filter(|dtype| dtype.is_float()),
+        Type::Vector { .. }
+        | Type::MemRef { .. }
+        | Type::Tensor { .. }
+        | Type::Function { .. }
+        | Type::Other(_) => None,
+    }
+}
+
+/// The signed integer type of the same size; other types are their own.
+pub(super) fn signed(dtype: DType) -> DType {
+    match dtype {
+        DType::U8 => DType::I8,
+        DType::U16 => DType::I16,
+        DType::U32 => DType::I32,
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::BF16
+        | DType::F16
+        | DType::F32 => dtype,
+    }
+}
+
+/// The unsigned integer type of the same size; other types are their own.
+pub(super) fn unsigned(dtype: DType) -> DType {
+    match dtype {
+        DType::I8 => DType::U8,
+        DType::I16 => DType::U16,
+        DType::I32 => DType::U32,
+        DType::Bool
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::BF16
+        | DType::F16
+        | DType::F32 => dtype,
+    }
+}
+
+/// An array as the kernel takes it: the same bits without a sign, and at least one axis.
+pub(super) fn signless(array: &Array) -> Array {
+    let shape = if array.shape().is_empty() { vec![1] } else { array.shape().to_vec() };
+    with_type(array, &ArrayType { dtype: signed(array.dtype()), shape })
+}
+
+/// The bits of an array under another type of the same size.
+pub(super) fn with_type(array: &Array, ty: &ArrayType) -> Array {
+    // The sizes are equal by construction, so the fallback is never taken.
+    Array::from_bytes(ty.dtype, &ty.shape, array.as_bytes()).unwrap_or_else(|_| array.clone())
+}

@@ -1,0 +1,46 @@
+//! Embedding lookups.
+
+mod bags;
+mod combiner;
+pub mod dlrm;
+mod entries;
+mod partition;
+mod radix;
+pub mod reference;
+mod sharding;
+pub mod sparse_core;
+mod stack;
+mod unique;
+mod update;
+
+pub use bags::{Bags, Id, RawBags};
+pub use combiner::Combiner;
+pub use partition::{Limits, OverLimit, PAD, Partitioned, Placement};
+pub use sharding::{Sharding, TENSOR_LIMIT_BYTES};
+pub use stack::{Stack, StackLimits, StackedTable, Table};
+pub use unique::Unique;
+pub use update::{Optimizer, UpdatePlan, UpdateShape};
+
+use systole::diag::{Code, Diagnostic, Diagnostics};
+
+/// What to do with an id that is no row of the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OutOfRange {
+    /// Refuse the batch.
+    #[default]
+    Error,
+    /// Take the nearest row: the first for negative ids, the last for those too large.
+    Clamp,
+    /// Leave the id out, as if the caller had not given it: a mean divides by those that stay.
+    Drop,
+}
+
+/// Bags that contradict themselves.
+fn bad_bags(message: String, help: &str) -> Diagnostics {
+    Diagnostic::error(Code::EMBEDDING_BAGS, message).help(help).into()
+}
+
+/// A batch too large for its buffers.
+fn over_limit(message: String, help: &str) -> Diagnostics {
+    Diagnostic::error(Code::EMBEDDING_LIMIT, message).help(help).into()
+}
