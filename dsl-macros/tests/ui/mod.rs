@@ -53,7 +53,7 @@ fn generate(fail: &[PathBuf], pass: &[PathBuf], renamed: &[PathBuf]) -> PathBuf 
     package("cases", &format!("systole = {{ {path} }}"), &[fail, pass]);
     package("renamed", &format!("tpu = {{ package = \"systole\", {path} }}"), &[renamed]);
     let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"cases\", \"renamed\"]\n\n\
-                     [profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\n";
+                     [profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\nlto = \"off\"\n";
     std::fs::write(root.join("Cargo.toml"), workspace).unwrap();
     std::fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
     root

@@ -44,18 +44,3 @@ fn equal_text_from_two_processes() {
         assert_eq!(show(stage, &["--target", "v5e"]), show(stage, &["--target", "v5e"]));
     }
 }
-
-#[cfg(not(feature = "mlir"))]
-#[test]
-fn what_needs_mlir_says_so() {
-    for args in [
-        &["show", "scale_add", "--stage", "mosaic"][..],
-        &["show", "scale_add", "--stage", "call"],
-        &["check", "scale_add"],
-        &["bench", "scale_add"],
-    ] {
-        let ran = kernels(args);
-        assert_eq!(ran.code, 2, "{args:?}: {}", ran.out);
-        assert!(ran.err.contains("cli::missing_feature"), "{}", ran.err);
-    }
-}
