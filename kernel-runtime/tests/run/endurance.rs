@@ -2,6 +2,7 @@
 //! this test binary, told by a variable to do a job: what others do here must not be measured.
 use crate::cache::at_length;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use systole::run::{Device, Mode, Tensor, jit, with_mode};
 
 const JOB: &str = "ENDURANCE_TEST_JOB";
@@ -94,10 +95,14 @@ fn give_away() {
     let most = memory_bytes("VmHWM");
     assert!(most < before + BYTES * 3 / 2, "{before} bytes became {most}");
     assert!((x.reduce_max(&[0]).item().unwrap() - 4.0).abs() < 1e-4);
-    // nor one after the last.
+    // nor one after the last. The plugin's own threads let go of it, when they come to it.
     drop(x);
-    let after = memory_bytes("VmRSS");
-    assert!(after < before + BYTES / 2, "{before} bytes became {after}");
+    let start = Instant::now();
+    while memory_bytes("VmRSS") >= before + BYTES / 2 {
+        let after = memory_bytes("VmRSS");
+        assert!(start.elapsed() < Duration::from_secs(20), "{before} bytes became {after}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
