@@ -179,20 +179,28 @@ fn on_target(model: &MiniLm, name: &str, json: bool) -> Result<(), Box<dyn Error
     let many: Vec<&str> = SENTENCES.lines().cycle().take(N_TIMED).collect();
     let batch = model.batch(&many, N_TOKENS)?;
     // A whole model with a profile takes libtpu minutes.
-    let options =
-        || aot::Options { time_limit: Duration::from_secs(900), ..aot::Options::default() };
-    let whole = jit(|batch: Batch| model.embed(&batch, Parts::Kernels)).lower(&(batch.clone(),))?;
-    let whole = whole.compile_with("minilm", target, options())?;
-    // The encoder alone, with kernels and without.
-    let x = model.look_up(&batch);
+    let time_limit = Duration::from_secs(900);
     let compile = |parts: Parts| -> Result<aot::Report, Box<dyn Error>> {
-        let encode = jit(move |x: Tensor<f32>, batch: Batch| model.encode(&x, &batch, parts));
-        let lowered = encode.lower(&(x.clone(), batch.clone()))?;
-        Ok(lowered.compile_with("minilm encoder", target, options())?)
+        let lowered = jit(|batch: Batch| model.embed(&batch, parts)).lower(&(batch.clone(),))?;
+        let placed = |operands_in_hbm: bool| {
+            let options = aot::Options { time_limit, operands_in_hbm, ..aot::Options::default() };
+            lowered.compile_with("minilm", target, options)
+        };
+        let report = placed(true)?;
+        if report.cycles.is_some() {
+            return Ok(report);
+        }
+        // libtpu's profiler ends at some copies between places in HBM; with operands where XLA
+        // likes them best, there are fewer.
+        let mut second = placed(false)?;
+        if second.cycles.is_some() {
+            let note = "XLA chose where operands are: with all in HBM there is no estimate";
+            second.cycles_note.get_or_insert(note.to_owned());
+        }
+        Ok(if second.cycles.is_some() { second } else { report })
     };
     let (kernels, xla) = (compile(Parts::Kernels)?, compile(Parts::Standard)?);
-    let all = [("whole", &whole), ("with kernels", &kernels), ("XLA alone", &xla)];
-    for (what, report) in all {
+    for (what, report) in [("with kernels", &kernels), ("XLA alone", &xla)] {
         if let Some(note) = &report.cycles_note {
             eprintln!("{what}: {note}");
         }
@@ -200,19 +208,19 @@ fn on_target(model: &MiniLm, name: &str, json: bool) -> Result<(), Box<dyn Error
     let number = |n: Option<u64>| n.map_or("null".to_owned(), |n| n.to_string());
     if json {
         println!(
-            "{{\"target\": \"{name}\", \"kernels_cycles\": {}, \"xla_cycles\": {}, \"hbm_bytes\": {}, \"whole_cycles\": {}}}",
+            "{{\"target\": \"{name}\", \"kernels_cycles\": {}, \"xla_cycles\": {}, \"hbm_bytes\": {}, \
+             \"xla_hbm_bytes\": {}}}",
             number(kernels.cycles),
             number(xla.cycles),
             number(kernels.hbm_bytes),
-            number(whole.cycles),
+            number(xla.hbm_bytes),
         );
     } else {
         println!("minilm, {N_TIMED} x {N_TOKENS} tokens, compiled for {name}");
-        println!("  whole model:           {:>12} cycles", number(whole.cycles));
-        println!("  encoder with kernels:  {:>12} cycles", number(kernels.cycles));
-        println!("  encoder by XLA alone:  {:>12} cycles", number(xla.cycles));
-        println!("  HBM, with kernels:     {:>12} bytes", number(kernels.hbm_bytes));
-        println!("  HBM, XLA alone:        {:>12} bytes", number(xla.hbm_bytes));
+        println!("  with kernels:       {:>13} cycles", number(kernels.cycles));
+        println!("  XLA alone:          {:>13} cycles", number(xla.cycles));
+        println!("  HBM, with kernels:  {:>13} bytes", number(kernels.hbm_bytes));
+        println!("  HBM, XLA alone:     {:>13} bytes", number(xla.hbm_bytes));
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ impl MiniLm {
     }
 
     /// What the tables say of each token and its place, `[b, s, width]`.
-    pub(crate) fn look_up(&self, batch: &Batch) -> Tensor<f32> {
+    fn look_up(&self, batch: &Batch) -> Tensor<f32> {
         let places = Tensor::<i32>::arange(batch.ids.shape()[1]);
         let places =
             self.positions.take(&places, 0) + self.types.take(&Tensor::<i32>::zeros([1]), 0);
@@ -152,7 +152,7 @@ impl MiniLm {
     }
 
     /// Embeddings of sentences that are looked up already.
-    pub(crate) fn encode(
+    fn encode(
         &self,
         x: &Tensor<f32>,
         batch: &Batch,
