@@ -1,7 +1,7 @@
 //! What is wrong with a SparseCore kernel is told, with its line.
 
 use super::interpreted;
-use super::kernels::{gather_rows, scatter_rows, segment_sums};
+use super::kernels::{gather_rows, scatter_rows};
 use systole::back::stablehlo;
 use systole::diag::{Code, Diagnostics};
 use systole::ir::Kernel;
@@ -54,18 +54,6 @@ fn a_scatter_that_lists_a_row_twice_is_told() {
     ];
     let errors = interpreted(&kernel, &inputs).unwrap_err();
     only(&errors, Code::INTERP_DUPLICATE_ROW, &["row 2 of `out` twice", ".accumulate()"]);
-}
-
-#[test]
-fn barriers_are_told_where_subcores_run_one_by_one() {
-    let args = [ArgSpec::of::<f32>(&[128, 16]), ArgSpec::of::<i32>(&[128])];
-    let kernel = segment_sums(128, 8).trace(&args).unwrap();
-    let inputs = [
-        Array::from_f32(&[128, 16], vec![1.0; 128 * 16]).unwrap(),
-        Array::new(&[128], ArrayData::I32((0..128).collect())).unwrap(),
-    ];
-    let errors = interpreted(&kernel, &inputs).unwrap_err();
-    only(&errors, Code::INTERP_BARRIER, &["one after the other"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #[cfg(feature = "mlir")]
 mod aot;
 mod kernels;
+mod meeting;
 mod misuse;
 mod registers;
 mod rows;

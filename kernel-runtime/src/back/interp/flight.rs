@@ -366,9 +366,9 @@ impl Executor<'_> {
         }
         let touch = if flight.add { Touch::Add } else { Touch::Write };
         for read in std::iter::once(&from).chain(&flight.also_reads) {
-            self.check_history(read.owner, &read.rect, Touch::Read, loc)?;
+            self.check_history(read, Touch::Read, loc)?;
         }
-        self.check_history(to.owner, &to.rect, touch, loc)?;
+        self.check_history(&to, touch, loc)?;
         self.stamp(&flight)?;
         for end in [&from, &to].into_iter().chain(&flight.also_reads) {
             self.memory_of_mut(end.owner, end.rect.memory).in_flight += 1;
@@ -610,7 +610,7 @@ impl Executor<'_> {
                 (true, false) => Touch::Write,
                 (true, true) => Touch::Add,
             };
-            self.record_touch(end.owner, &end.rect, touch, (flight.loc, flight.step));
+            self.record_touch(end, touch, (flight.loc, flight.step));
         }
         if self.world.flights[idx].done == [true; 2] {
             let flight = self.world.flights.remove(idx);

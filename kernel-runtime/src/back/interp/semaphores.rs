@@ -159,16 +159,16 @@ impl Executor<'_> {
     /// Checks that this agent may touch memory that several reach.
     pub(super) fn check_history(
         &mut self,
-        owner: usize,
-        rect: &Rect,
+        end: &End,
         touch: Touch,
         loc: LocId,
     ) -> Result<(), Stop> {
+        let (owner, rect) = (end.owner, &end.rect);
         let memory = self.memory_of(owner, rect.memory);
         let Some(history) = &memory.history else { return Ok(()) };
         let clock = self.world.clock(self.me);
         let mut found = None;
-        each_run(rect, &memory.shape, |elements| {
+        each_run(end, &memory.shape, |elements| {
             if found.is_none() {
                 found = history.conflict(elements, touch, clock);
             }
@@ -183,13 +183,8 @@ impl Executor<'_> {
     }
 
     /// Notes that this agent touches memory that several reach.
-    pub(super) fn record_touch(
-        &mut self,
-        owner: usize,
-        rect: &Rect,
-        touch: Touch,
-        (loc, step): (LocId, u64),
-    ) {
+    pub(super) fn record_touch(&mut self, end: &End, touch: Touch, (loc, step): (LocId, u64)) {
+        let (owner, rect) = (end.owner, &end.rect);
         if self.memory_of(owner, rect.memory).history.is_none() {
             return;
         }
@@ -199,7 +194,7 @@ impl Executor<'_> {
         let memory = self.memory_of_mut(owner, rect.memory);
         let shape = memory.shape.clone();
         if let Some(history) = &mut memory.history {
-            each_run(rect, &shape, |elements| history.record(elements, event, &clock));
+            each_run(end, &shape, |elements| history.record(elements, event, &clock));
         }
     }
 
@@ -213,10 +208,10 @@ impl Executor<'_> {
         if self.memories[rect.memory].history.is_none() || self.is_ghost() {
             return Ok(());
         }
-        let owner = self.owner(rect.memory);
+        let end = End::of(self.owner(rect.memory), rect);
         let touch = if writes { Touch::Write } else { Touch::Read };
-        self.check_history(owner, rect, touch, loc)?;
-        self.record_touch(owner, rect, touch, (loc, self.step_number));
+        self.check_history(&end, touch, loc)?;
+        self.record_touch(&end, touch, (loc, self.step_number));
         Ok(())
     }
 
@@ -292,8 +287,18 @@ impl Executor<'_> {
     }
 }
 
+/// Calls `visit` with each run of neighbouring elements that an end touches.
+fn each_run(end: &End, shape: &[usize], mut visit: impl FnMut(std::ops::Range<usize>)) {
+    let Some(rows) = &end.rows else { return each_run_of(&end.rect, shape, &mut visit) };
+    for &row in rows.list.iter() {
+        let mut rect = end.rect.clone();
+        (rect.starts[rows.axis], rect.sizes[rows.axis]) = (row, 1);
+        each_run_of(&rect, shape, &mut visit);
+    }
+}
+
 /// Calls `visit` with each run of neighbouring elements of a rectangle.
-fn each_run(rect: &Rect, shape: &[usize], mut visit: impl FnMut(std::ops::Range<usize>)) {
+fn each_run_of(rect: &Rect, shape: &[usize], visit: &mut dyn FnMut(std::ops::Range<usize>)) {
     let strides = dense_strides(shape);
     let base = rect.starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();
     let steps: Strides =

@@ -85,7 +85,9 @@ impl Executor<'_> {
             }
             ([], None) => "no agent can go on".to_owned(),
         };
-        let mut diagnostic = Diagnostic::error(Code::INTERP_DEADLOCK, message);
+        let at_barrier = matches!(named.first(), Some((_, Doing::AtBarrier { .. })));
+        let code = if at_barrier { Code::INTERP_BARRIER } else { Code::INTERP_DEADLOCK };
+        let mut diagnostic = Diagnostic::error(code, message);
         let mut loc = LocId::UNKNOWN;
         for (place, text) in self.wait_labels(&named) {
             if loc == LocId::UNKNOWN {
@@ -106,6 +108,7 @@ impl Executor<'_> {
             diagnostic = diagnostic.note(format!("and {n} more"));
         }
         let diagnostic = diagnostic.help(match cycle.is_empty() {
+            true if at_barrier => "let all pass every barrier: none stands in a branch or loop that depends on which of them runs",
             true => "signal the semaphore as often as it is waited for, and start each copy before the wait for it",
             false => "signal, or start the copy, before the wait in at least one of them",
         });

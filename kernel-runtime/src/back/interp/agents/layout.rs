@@ -2,8 +2,8 @@
 
 use super::super::plan::{MemoryIdx, Plan};
 use super::super::window::is_reachable;
-use crate::ir::ops::{DmaOp, Op};
-use crate::ir::{Kernel, Semantics, Value};
+use crate::ir::ops::{DmaOp, Op, SparseOp};
+use crate::ir::{Kernel, MemorySpace, Semantics, Value};
 use smallvec::SmallVec;
 
 /// One core that runs the kernel.
@@ -23,7 +23,6 @@ pub(in super::super) struct AgentSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Group {
     /// The subcores of one core.
-    #[allow(dead_code, reason = "the barrier of SparseCore subcores names it")]
     Core,
     /// All cores of one device.
     Device,
@@ -57,7 +56,7 @@ impl Layout {
     }
 
     /// The agents of a kernel: one for each device of its mesh and each step of the grid axes that
-    /// run over cores.
+    /// run over cores; and over subcores, where these know of each other.
     pub(in super::super) fn of(plan: &Plan<'_>, extents: &[i64]) -> Layout {
         let kernel = plan.kernel;
         let steps = |semantics: Semantics| -> Vec<(usize, i64)> {
@@ -66,19 +65,20 @@ impl Layout {
             axes.map(|(axis, _)| (axis, extents[axis])).collect()
         };
         let core_axes = steps(Semantics::CoreParallel);
+        let subcore_axes = match subcores_meet(kernel) {
+            true => steps(Semantics::SubcoreParallel),
+            false => Vec::new(),
+        };
         let n = |axes: &[(usize, i64)]| axes.iter().map(|&(_, extent)| extent as usize).product();
         let (n_devices, n_cores, n_subcores): (usize, usize, usize) =
-            (kernel.n_devices(), n(&core_axes), 1);
+            (kernel.n_devices(), n(&core_axes), n(&subcore_axes));
         let mut agents = Vec::new();
         for device in 0..n_devices {
             for core in 0..n_cores {
                 for subcore in 0..n_subcores {
-                    agents.push(AgentSpec {
-                        device,
-                        core,
-                        subcore,
-                        pinned: pins(&core_axes, core),
-                    });
+                    let mut pinned = pins(&core_axes, core);
+                    pinned.extend(pins(&subcore_axes, subcore));
+                    agents.push(AgentSpec { device, core, subcore, pinned });
                 }
             }
         }
@@ -93,7 +93,11 @@ impl Layout {
         let n_memories = kernel.params.len() + kernel.scratch.len() + plan.scoped.len();
         let group_of = |memory: MemoryIdx| match kernel.params.get(memory) {
             Some(param) if !is_reachable(param) => Some(Group::Device),
-            _ => None,
+            Some(_) => None,
+            None => {
+                let scratch = kernel.scratch.get(memory - kernel.params.len());
+                scratch.filter(|s| s.space == MemorySpace::Spmem).map(|_| Group::Core)
+            }
         };
         let n_agents = self.agents.len();
         self.owners = (0..n_agents)
@@ -193,6 +197,14 @@ impl Layout {
         }
         parts.join(" of ")
     }
+}
+
+/// Whether subcores of one core share memory or wait for each other: then they run at the same
+/// time, each as an agent of its own. Others need not, and many threads would only be slower.
+pub(in super::super) fn subcores_meet(kernel: &Kernel) -> bool {
+    let mut meet = kernel.scratch.iter().any(|scratch| scratch.space == MemorySpace::Spmem);
+    kernel.walk(kernel.body, &mut |_, op| meet |= op.op == Op::Sparse(SparseOp::Barrier));
+    meet && kernel.grid.iter().any(|axis| axis.semantics == Semantics::SubcoreParallel)
 }
 
 /// The indices of axes for a number in row-major order.

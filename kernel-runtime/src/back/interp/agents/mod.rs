@@ -1,4 +1,5 @@
-//! Several cores that run one kernel at the same time: those of one device, or of many.
+//! Several cores that run one kernel at the same time: those of one device, or of many, and the
+//! subcores of a SparseCore that share memory.
 //!
 //! Each is an *agent*: an executor on a thread of its own. One runs at a time, the one that has the
 //! [`World`]: whoever gives the world away waits until it comes back. So nothing is locked, and
@@ -20,7 +21,7 @@ mod run;
 mod schedule;
 mod world;
 
-pub(super) use layout::Layout;
+pub(super) use layout::{Group, Layout, subcores_meet};
 pub(super) use run::run;
 pub(super) use schedule::Link;
 pub(super) use world::{SemaphoreId, World};

@@ -67,7 +67,6 @@ impl Executor<'_> {
     }
 
     /// Waits until all agents of the group have come to a barrier.
-    #[allow(dead_code, reason = "the barrier of SparseCore subcores calls it")]
     pub(in super::super) fn barrier(&mut self, group: Group, loc: LocId) -> Result<(), Stop> {
         if self.is_alone() || self.is_ghost() {
             return Ok(());

@@ -41,6 +41,7 @@ impl Executor<'_> {
         let IndirectRef::Start(start) = indirect else {
             return self.wait(semaphore, weight, inst.loc);
         };
+        self.yield_point()?;
         let ids = self.ids(inst, start, &values)?;
         let mut table_end =
             self.end(inst, table, &copy.table, values.table, &copy.table.tile_shape())?;

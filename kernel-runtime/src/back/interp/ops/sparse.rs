@@ -1,5 +1,6 @@
 //! Registers of a SparseCore.
 
+use super::super::agents::Group;
 use super::super::exec::{Executor, Stop};
 use super::super::flight::Rect;
 use super::super::plan::Inst;
@@ -31,7 +32,7 @@ impl Executor<'_> {
         }
         match op {
             SparseOp::Start(_) | SparseOp::Wait(_) => Ok(()),
-            SparseOp::Barrier => self.subcore_barrier(inst),
+            SparseOp::Barrier => self.barrier(Group::Core, inst.loc),
             SparseOp::LoadIdx { masked } => self.load_idx(inst, *masked),
             SparseOp::StoreIdx { add, masked } => self.store_idx(inst, *add, *masked),
             SparseOp::LoadExpanded { access } => self.load_expanded(inst, access),
@@ -46,16 +47,6 @@ impl Executor<'_> {
                 mask.iter().position(|&element| element != 0).unwrap_or(mask.len())
             }),
         }
-    }
-
-    /// Waits for the other subcores of the core.
-    fn subcore_barrier(&mut self, inst: &Inst<'_>) -> Result<(), Stop> {
-        let diagnostic = Diagnostic::error(
-            Code::INTERP_BARRIER,
-            "subcores run one after the other here, and cannot wait for each other",
-        )
-        .at_opt(self.run.kernel().span(inst.loc), "");
-        Err(self.report(inst.loc, diagnostic))
     }
 
     /// The mask of an op, its last operand, which is defined; true everywhere if there is none.
