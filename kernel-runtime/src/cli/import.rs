@@ -124,7 +124,7 @@ impl Row {
             Ok(imported) => imported,
             Err(diagnostics) => return Ok(Err(diagnostics)),
         };
-        self.operands = imported.operands.iter().map(ArrayType::to_string).collect();
+        self.operands = imported.split_operands().iter().map(ArrayType::to_string).collect();
         self.results = imported.results.iter().map(ArrayType::to_string).collect();
         self.n_ops = imported.kernel.n_ops();
         self.ir = args.show.then(|| imported.kernel.to_string());
@@ -138,14 +138,12 @@ impl Row {
         }
         let operands = operands(&imported, args, prefix)?;
         let start = Instant::now();
-        let ran = imported
-            .inputs(&operands)
-            .and_then(|inputs| interp::run(&valid, &inputs, &interp::Options::default()));
+        let ran = imported.run(&valid, &operands, &interp::Options::default());
         self.wall_ms = Some(start.elapsed().as_secs_f64() * 1e3);
-        Ok(ran.map(|outcome| {
-            self.n_steps = Some(outcome.n_steps);
-            self.prints = outcome.prints.into_iter().map(|print| print.text).collect();
-            imported.results(&outcome.outputs)
+        Ok(ran.map(|ran| {
+            self.n_steps = Some(ran.n_steps);
+            self.prints = ran.prints.into_iter().map(|print| print.text).collect();
+            ran.results
         }))
     }
 }
@@ -165,20 +163,21 @@ fn operand_types(prefix: &str, path: &Path) -> Result<Vec<ArrayType>, Failure> {
 fn operands(imported: &Imported, args: &ImportArgs, prefix: &str) -> Result<Vec<Array>, Failure> {
     if let Some(path) = &args.input {
         let wanted: Vec<tensor_file::Wanted> = imported
-            .operands
-            .iter()
+            .split_operands()
+            .into_iter()
             .enumerate()
             .map(|(idx, ty)| tensor_file::Wanted {
                 name: format!("{prefix}arg{idx}"),
                 dtype: ty.dtype,
-                shape: ty.shape.clone(),
+                shape: ty.shape,
             })
             .collect();
         return tensor_file::read_tensors(&wanted, path).map_err(Failure::Usage);
     }
     let mut sampler = Sampler::new(args.seed);
     let spaces = imported.operand_spaces();
-    let sampled = imported.operands.iter().zip(spaces).map(|(ty, space)| match space {
+    let types = imported.split_operands();
+    let sampled = types.iter().zip(spaces).map(|(ty, space)| match space {
         // The extent of a grid axis: it is at least 1.
         None => sampler.uniform(ty.dtype, &ty.shape, 1.0, 2.0),
         Some(MemorySpace::Smem) if ty.dtype.is_int() => Array::zeros(ty.dtype, &ty.shape),

@@ -18,6 +18,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     let kernel = context.kernel;
     check_mesh(context);
     check_core_axes(context);
+    if kernel.n_devices() == 0 || kernel.n_devices() > MAX_DEVICES {
+        return;
+    }
     // What is under a condition may be there for the devices that have a neighbour alone.
     let top: BTreeSet<_> = kernel.block(kernel.body).ops.iter().copied().collect();
     kernel.walk(kernel.body, &mut |id, op| {
@@ -116,7 +119,7 @@ fn check_ids(context: &mut Context<'_>, peer: Peer, ids: &[Value], op: &OpData, 
     });
     let given = [
         (peer.device, "device", kernel.n_devices()),
-        (peer.core, "core", n_cores.product::<usize>()),
+        (peer.core, "core", n_cores.fold(1usize, usize::saturating_mul).max(1)),
     ];
     let mut ids = ids.iter();
     for (is_given, what, n) in given {

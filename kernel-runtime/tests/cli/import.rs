@@ -16,6 +16,11 @@ fn kernels_of_pallas_run_on_sampled_inputs() {
         assert!(rows[0]["ok"] == true && rows[0]["n_steps"].as_u64() > Some(0), "{rows}");
         assert_eq!(rows.as_array().map(Vec::len), Some(1));
     }
+    // On four devices, each with its part of the array.
+    let ran = kernels(&["import", &module("remote.mlir"), "--run", "--json"]);
+    let rows = ran.json();
+    assert!(rows[0]["ok"] == true && rows[0]["n_steps"] == 4, "{rows}");
+    assert_eq!(rows[0]["operands"][0], "f32[32, 128]");
     let ran = kernels(&["import", &module("add.mlir"), "--run"]);
     assert!(ran.out.contains("f32[256, 128] f32[256, 128]"), "{}", ran.out);
 }

@@ -172,7 +172,6 @@ fn what_the_ir_cannot_say_is_named_with_its_place() {
         ("%a = \"stable_mosaic.a.b\"() : () -> f8E4M3FN".into(), "`a.b`: there is no such op"),
         (format!("%a = \"stable_mosaic.tpu.dynamic_gather\"(%v, %v) {{dimensions = array<i32: 0, 1>}} : ({vector}, {vector}) -> {vector}"), "`tpu.dynamic_gather`: indices along several axes"),
         (format!("%a = \"stable_mosaic.tpu.pack_elementwise\"(%v, %v) {{target_type = f8E4M3FN}} : ({vector}, {vector}) -> vector<8x128xi32>"), "`tpu.pack_elementwise`: elements of `f8E4M3FN`"),
-        ("%a = \"stable_mosaic.tpu.device_id\"() : () -> i32".into(), "`tpu.device_id`: there is no such op"),
     ] {
         let error = refused(&kernel(15, &op));
         assert_eq!(error.code, Code::IMPORT_UNSUPPORTED, "{error}");
@@ -526,5 +525,44 @@ fn fuzz_mutated_modules_neither_panic_nor_hang() {
         try_all(&bytes);
         let time = start.elapsed();
         assert!(time < Duration::from_secs(20), "seed {seed} took {time:?}");
+    }
+}
+
+/// `remote.mlir`, with a piece of it replaced.
+fn remote_with(piece: &str, other: &str) -> Result<Vec<Kernel>, Diagnostics> {
+    let text = String::from_utf8(module("remote.mlir")).unwrap();
+    assert!(text.contains(piece), "{piece}");
+    let calls = import::read("x.mlir", text.replace(piece, other).as_bytes())?;
+    calls.iter().map(|call| call.import().map(|imported| imported.kernel)).collect()
+}
+
+#[test]
+fn how_many_devices_there_are_is_read_or_missing() {
+    const MESH: &str = "<[\"x\"=4]>";
+    let sizes = |kernels: &[Kernel]| -> Vec<usize> {
+        kernels[0].mesh.iter().map(|axis| axis.size).collect()
+    };
+    assert_eq!(sizes(&remote_with(MESH, MESH).unwrap()), [4]);
+    assert_eq!(sizes(&remote_with(MESH, "<[\"x\"=2, \"y\"=3]>").unwrap()), [2, 3]);
+    let partitions = "mhlo.num_partitions = 1";
+    let text = String::from_utf8(module("remote.mlir")).unwrap();
+    let text = text.replace(MESH, "<[]>").replace(partitions, "mhlo.num_partitions = 8");
+    let call = import::read("x.mlir", text.as_bytes()).unwrap().remove(0);
+    assert_eq!(sizes(&[call.import().unwrap().kernel]), [8]);
+    for (mesh, message) in [
+        ("<[]>", "does not say how many there are"),
+        ("<[\"x\"=4], device_ids=[3, 2, 1, 0]>", "devices are in another order"),
+        ("<[\"x\"=4]>\n  sdy.mesh @other = <[\"x\"=2]>", "two different meshes"),
+        ("<[\"x\"=99999999999999999999]>", "is too large"),
+        ("<[\"x\"]>", "expected `=`"),
+    ] {
+        let errors = remote_with(MESH, mesh).expect_err(mesh);
+        assert_eq!(errors.0.len(), 1, "{errors}");
+        assert!(errors.to_string().contains(message), "{mesh}: {errors}");
+    }
+    for size in [0, 1 << 20] {
+        let kernels = remote_with(MESH, &format!("<[\"x\"={size}]>")).unwrap();
+        let errors = valid::check(kernels[0].clone(), &GENERIC).unwrap_err();
+        assert_eq!(errors.0[0].code, Code::VALID_PEER, "{errors}");
     }
 }

@@ -623,8 +623,10 @@ def remote():
         def kernel(x, o, sent, received):
             me = jax.lax.axis_index("x")
             to = jax.lax.rem(me + 1, N_DEVICES)
+            source = jax.lax.rem(me + N_DEVICES - 1, N_DEVICES)
+            # Whoever sends to this device must know that it has begun.
             ready = pltpu.get_barrier_semaphore()
-            pl.semaphore_signal(ready, device_id=(to,), device_id_type=pl.DeviceIdType.MESH)
+            pl.semaphore_signal(ready, device_id=(source,), device_id_type=pl.DeviceIdType.MESH)
             pl.semaphore_wait(ready, 1)
             copy = pltpu.make_async_remote_copy(
                 src_ref=x,

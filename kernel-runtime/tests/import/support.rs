@@ -28,9 +28,7 @@ impl Case {
     /// Runs it under all checks.
     pub(crate) fn run(&self, operands: &[Array]) -> Result<Vec<Array>, Diagnostics> {
         let valid = valid::check(self.imported.kernel.clone(), &GENERIC)?;
-        let inputs = self.imported.inputs(operands)?;
-        let outcome = interp::run(&valid, &inputs, &interp::Options::default())?;
-        Ok(self.imported.results(&outcome.outputs))
+        Ok(self.imported.run(&valid, operands, &interp::Options::default())?.results)
     }
 
     pub(crate) fn compare(
@@ -49,10 +47,6 @@ impl Case {
     }
 }
 
-/// Kernels that the IR cannot say, with everything that they are refused for.
-pub(crate) const REFUSED: &[(&str, &[&str])] =
-    &[("remote", &["`tpu.device_id`: there is no such op in the tile IR"])];
-
 /// Kernels whose results nobody can foretell.
 const RANDOM: &[&str] = &["prng"];
 
@@ -63,7 +57,9 @@ fn tolerance(name: &str) -> Tolerance {
         "sums of products of bf16 values, in another order and rounded to bf16 in between";
     match name.split('.').next().unwrap_or(name) {
         "add" | "gather_by_table" | "gather_by_dma" | "windows" | "int8_matmul"
-        | "dynamic_grid" | "roll" | "pipeline" | "core_map" | "threefry" => Tolerance::exact(),
+        | "dynamic_grid" | "roll" | "pipeline" | "core_map" | "threefry" | "remote" => {
+            Tolerance::exact()
+        }
         "loops" => loops_tolerance(),
         "softmax" => Tolerance::ulp(8),
         "elementwise" => Tolerance::ulp(8).floor(1e-6, "a sum of terms of size 1 that cancel"),
@@ -100,18 +96,8 @@ pub(crate) fn check_case(
     operands: &dyn Fn(&[ArrayType]) -> Vec<Array>,
     expected: &dyn Fn(usize, &Array) -> (Array, Array),
 ) -> Result<String, String> {
-    let case = match (Case::import(module), REFUSED.iter().find(|(refused, _)| *refused == name)) {
-        (Ok(case), None) => case,
-        (Err(errors), None) => return Err(format!("is not imported: {errors}")),
-        (Ok(_), Some(_)) => return Err("is imported: it is no longer refused".into()),
-        (Err(errors), Some((_, wanted))) => {
-            let found: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
-            let all = errors.iter().all(|error| error.code == Code::IMPORT_UNSUPPORTED);
-            assert!(all && found == *wanted, "{name}: {errors}");
-            return Ok(format!("{name}: refused, as it should be: {}", found.join("; ")));
-        }
-    };
-    let operands = operands(&case.imported.operands);
+    let case = Case::import(module).map_err(|errors| format!("is not imported: {errors}"))?;
+    let operands = operands(&case.imported.split_operands());
     let case = if name == "splash" { in_order(case, &operands) } else { case };
     let found = case.run(&operands).map_err(|errors| errors.to_string())?;
     if RANDOM.contains(&name) {

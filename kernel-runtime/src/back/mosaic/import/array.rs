@@ -84,6 +84,35 @@ pub(super) fn signless(array: &Array) -> Array {
     with_type(array, &ArrayType { dtype: signed(array.dtype()), shape })
 }
 
+/// What one of several devices gets of an operand: its part along the first axis, or all of it.
+pub(super) fn shard(array: &Array, ty: &ArrayType, device: usize, n_devices: usize) -> Array {
+    let whole = array.shape();
+    let is_split = whole.len() == ty.shape.len()
+        && whole.first().zip(ty.shape.first()).is_some_and(|(all, own)| *all == own * n_devices)
+        && whole[1..] == ty.shape[1..];
+    if !is_split {
+        return array.clone();
+    }
+    let n_bytes = array.as_bytes().len() / n_devices;
+    let own = &array.as_bytes()[device * n_bytes..][..n_bytes];
+    // The sizes are equal by construction, so the fallback is never taken.
+    Array::from_bytes(array.dtype(), &ty.shape, own).unwrap_or_else(|_| array.clone())
+}
+
+/// The arrays of several devices one after the other along the first axis.
+pub(super) fn joined<'a>(shards: impl Iterator<Item = &'a Array>) -> Array {
+    let shards: Vec<&Array> = shards.collect();
+    let first = shards[0];
+    let mut shape = first.shape().to_vec();
+    match shape.first_mut() {
+        Some(n_rows) => *n_rows *= shards.len(),
+        None => shape.push(shards.len()),
+    }
+    let bytes: Vec<u8> = shards.iter().flat_map(|shard| shard.as_bytes()).copied().collect();
+    // The sizes are equal by construction, so the fallback is never taken.
+    Array::from_bytes(first.dtype(), &shape, &bytes).unwrap_or_else(|_| first.clone())
+}
+
 /// The bits of an array under another type of the same size.
 pub(super) fn with_type(array: &Array, ty: &ArrayType) -> Array {
     // The sizes are equal by construction, so the fallback is never taken.

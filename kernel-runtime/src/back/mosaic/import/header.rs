@@ -4,9 +4,10 @@ use super::body::{Importer, Val};
 use super::read::ast::{self, Attr, Module, Op, Ty, Type, ValueId, find};
 use super::{ArrayType, Call, Imported, array, extent, table};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::ir::ops::ControlOp;
 use crate::ir::{
-    self, BlockDim, BlockId, Buffering, Extent, GridAxis, MemorySpace, Param, ParamAxis, ParamKind,
-    Scratch, Semantics, SemaphoreArray, SemaphoreKind, Shape, Window,
+    self, BlockDim, BlockId, Buffering, Extent, GridAxis, Kernel, MemorySpace, Param, ParamAxis,
+    ParamKind, Scratch, Semantics, SemaphoreArray, SemaphoreKind, Shape, Window,
 };
 use std::collections::HashMap;
 
@@ -86,8 +87,34 @@ pub(super) fn import(call: &Call, module: &Module) -> Result<Imported, Diagnosti
     if !errors.is_empty() {
         return Err(errors);
     }
+    let mut kernel = kernel;
+    if knows_devices(&kernel) {
+        kernel.mesh.clone_from(&call.mesh);
+        if kernel.mesh.is_empty() {
+            let message = format!(
+                "`{name}` copies or signals to other devices, and the file does not say how many there are"
+            );
+            return Err(Diagnostic::error(Code::IMPORT_CALL, message)
+                .help("give the program around it, lowered for a mesh of devices")
+                .into());
+        }
+    }
     let Arrays { inputs, operands, results } = arrays;
     Ok(Imported { kernel, operands, results, inputs })
+}
+
+/// Whether a kernel asks for its device's number, or addresses another one.
+fn knows_devices(kernel: &Kernel) -> bool {
+    let mut knows = false;
+    kernel.walk(kernel.body, &mut |_, op| {
+        knows |= match &op.op {
+            ir::Op::Control(ControlOp::DeviceId) => true,
+            ir::Op::Dma(dma) => dma.peer().device,
+            ir::Op::Sync(sync) => sync.peer().device,
+            _ => false,
+        };
+    });
+    knows
 }
 
 /// The arrays of a call.

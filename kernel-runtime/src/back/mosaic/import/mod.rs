@@ -20,6 +20,8 @@
 //! * A prefetched table that the kernel writes to is copied into scratch first.
 //! * A bare module does not say how large its arrays are: they are taken to end with the last block
 //!   that a step sees.
+//! * A kernel that knows of other devices runs on all of the mesh of the program around it
+//!   (`sdy.mesh`, or the number of partitions).
 //!
 //! What the IR cannot say is [`Code::IMPORT_UNSUPPORTED`], with the op and its place; nothing is
 //! left out in silence, but numbers that profilers show and hints that change no result.
@@ -35,8 +37,10 @@ mod table;
 
 pub use array::ArrayType;
 
+use crate::back::interp;
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
-use crate::ir::{Array, Kernel, MemorySpace, SideEffects};
+use crate::ir::{Array, Kernel, MemorySpace, MeshAxis, SideEffects};
+use crate::valid::Valid;
 use read::Fault;
 use std::sync::Arc;
 
@@ -57,6 +61,8 @@ pub struct Call {
     pub results: Option<Vec<ArrayType>>,
     /// Results that share the memory of an operand: result, operand.
     pub aliases: Vec<(usize, usize)>,
+    /// The devices that run the program around the call, if the file names several.
+    pub mesh: Vec<MeshAxis>,
     /// The VMEM that the call asks for.
     pub vmem_limit_bytes: Option<u64>,
     /// Whether the call may be removed or merged.
@@ -79,6 +85,17 @@ pub struct Imported {
     inputs: Vec<usize>,
 }
 
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// Its results.
+    pub results: Vec<Array>,
+    /// The number of grid steps, on all devices.
+    pub n_steps: u64,
+    /// What was printed, device by device.
+    pub prints: Vec<interp::Print>,
+}
+
 /// Finds the kernels in a file; `file` is what diagnostics call it.
 ///
 /// # Errors
@@ -93,6 +110,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Call>, Diagnostics> {
         operands: None,
         results: None,
         aliases: Vec::new(),
+        mesh: Vec::new(),
         vmem_limit_bytes: None,
         side_effects: SideEffects::None,
         file: Arc::from(file),
@@ -159,6 +177,58 @@ fn check_version(module: &read::ast::Module) -> Result<(), Diagnostic> {
 }
 
 impl Imported {
+    /// Runs the kernel under all checks on the operands of the call: on the devices of its mesh, if
+    /// it knows of others. An operand is then either what every device gets, or as many times as
+    /// long along its first axis as there are devices, and split among them; results are put
+    /// together likewise. `valid` is the kernel.
+    ///
+    /// # Errors
+    /// If the operands do not fit the call, or for each problem found while running.
+    pub fn run(
+        &self,
+        valid: &Valid,
+        operands: &[Array],
+        options: &interp::Options,
+    ) -> Result<Ran, Diagnostics> {
+        let n_devices = self.kernel.n_devices();
+        if n_devices == 1 {
+            let outcome = interp::run(valid, &self.inputs(operands)?, options)?;
+            let (n_steps, prints) = (outcome.n_steps, outcome.prints);
+            return Ok(Ran { results: self.results(&outcome.outputs), n_steps, prints });
+        }
+        let inputs: Result<Vec<Vec<Array>>, Diagnostics> = (0..n_devices)
+            .map(|device| {
+                let of = operands.iter().zip(&self.operands);
+                let own: Vec<Array> =
+                    of.map(|(array, ty)| array::shard(array, ty, device, n_devices)).collect();
+                self.inputs(&own)
+            })
+            .collect();
+        let outcomes = interp::run_devices(valid, &inputs?, options)?;
+        let n_steps = outcomes.iter().map(|outcome| outcome.n_steps).sum();
+        let prints = outcomes.iter().flat_map(|outcome| outcome.prints.clone()).collect();
+        let shards: Vec<Vec<Array>> =
+            outcomes.iter().map(|outcome| self.results(&outcome.outputs)).collect();
+        let results = (0..self.results.len())
+            .map(|idx| array::joined(shards.iter().map(|results| &results[idx])))
+            .collect();
+        Ok(Ran { results, n_steps, prints })
+    }
+
+    /// The types of operands that are split among the devices of the kernel's mesh; those of the
+    /// call, if there is one.
+    pub fn split_operands(&self) -> Vec<ArrayType> {
+        let n_devices = self.kernel.n_devices();
+        let whole = |ty: &ArrayType| {
+            let mut ty = ty.clone();
+            if let Some(first) = ty.shape.first_mut() {
+                *first *= n_devices;
+            }
+            ty
+        };
+        self.operands.iter().map(whole).collect()
+    }
+
     /// The kernel's inputs, in the order in which [`crate::back::interp::run`] takes them, from the
     /// arrays of the call's operands.
     ///

@@ -1,13 +1,13 @@
 //! `tpu_custom_call`s in the text of a StableHLO module: the kernel, its operands and results.
 //!
-//! Only the calls are read. The text is cut into words and strings, since ops of other dialects
-//! have forms of their own.
+//! Only the calls and the mesh of devices are read. The text is cut into words and strings, since
+//! ops of other dialects have forms of their own.
 
 use super::read::ast::{Attr, Attrs, Type, find};
 use super::read::{Cursor, Fault, ValueReader};
 use super::{ArrayType, Call, array, syntax_error};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
-use crate::ir::SideEffects;
+use crate::ir::{MeshAxis, SideEffects};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
@@ -18,6 +18,10 @@ use std::sync::Arc;
 const OP: &str = "stablehlo.custom_call";
 /// What it calls if it is one.
 const TARGET: &str = "tpu_custom_call";
+/// The op that names the devices that run the module.
+const MESH: &str = "sdy.mesh";
+/// How many they are, in modules without that op.
+const N_PARTITIONS: &str = "mhlo.num_partitions";
 
 /// Whether a text is a StableHLO module and no kernel's own.
 pub(super) fn is_stablehlo(text: &[u8]) -> bool {
@@ -28,13 +32,15 @@ pub(super) fn is_stablehlo(text: &[u8]) -> bool {
 /// Every call of a kernel in the module.
 pub(super) fn calls(file: &str, text: &[u8]) -> Result<Vec<Call>, Diagnostics> {
     let file: Arc<str> = Arc::from(file);
-    let mut scan = Scan { reader: ValueReader::new(text), calls: Vec::new() };
+    let mut scan =
+        Scan { reader: ValueReader::new(text), calls: Vec::new(), mesh: Vec::new(), n_devices: 1 };
     scan.scan().map_err(|fault| syntax_error(&file, text, &fault))?;
+    let mesh = scan.mesh();
     let mut calls = Vec::new();
     let mut mistakes = Diagnostics::default();
     for (idx, found) in scan.calls.iter().enumerate() {
         match call(&file, idx, found) {
-            Ok(call) => calls.push(call),
+            Ok(call) => calls.push(Call { mesh: mesh.clone(), ..call }),
             Err(mistake) => {
                 let (line, column) = super::line_and_column(text, found.at);
                 let span = Span { file: file.clone(), line, column };
@@ -65,6 +71,10 @@ struct Found {
 struct Scan<'t> {
     reader: ValueReader<'t>,
     calls: Vec<Found>,
+    /// The axes of the module's mesh.
+    mesh: Vec<MeshAxis>,
+    /// The number of partitions.
+    n_devices: usize,
 }
 
 impl<'t> Scan<'t> {
@@ -84,11 +94,63 @@ impl<'t> Scan<'t> {
             }
             match self.cursor().word() {
                 Some(OP) => self.call(at, false)?,
+                Some(MESH) => self.mesh_op()?,
+                Some(N_PARTITIONS) => {
+                    self.cursor().expect("=")?;
+                    self.n_devices = self.size()?;
+                }
                 Some(_) => {}
                 None => self.cursor().advance(1),
             }
         }
         Ok(())
+    }
+
+    /// A number of devices.
+    fn size(&mut self) -> Result<usize, Fault> {
+        match self.cursor().digits()?.map(usize::try_from) {
+            Some(Ok(size)) => Ok(size),
+            _ => self.cursor().expected("a number of devices"),
+        }
+    }
+
+    /// `@mesh = <["x"=4, "y"=2]>`.
+    fn mesh_op(&mut self) -> Result<(), Fault> {
+        if !matches!(self.reader.attr()?, Attr::Symbol(_)) {
+            return self.cursor().expected("the name of a mesh");
+        }
+        for piece in ["=", "<", "["] {
+            self.cursor().expect(piece)?;
+        }
+        let mut mesh = Vec::new();
+        while self.cursor().peek() == Some(b'"') {
+            let name = String::from_utf8_lossy(&self.cursor().string()?).into_owned();
+            self.cursor().expect("=")?;
+            mesh.push(MeshAxis { name, size: self.size()? });
+            if !self.cursor().eat(",") {
+                break;
+            }
+        }
+        self.cursor().expect("]")?;
+        if self.cursor().peek() != Some(b'>') {
+            return self.cursor().fault("a mesh whose devices are in another order is not read");
+        }
+        if !self.mesh.is_empty() && !mesh.is_empty() && self.mesh != mesh {
+            return self.cursor().fault("a module with two different meshes is not read");
+        }
+        if !mesh.is_empty() {
+            self.mesh = mesh;
+        }
+        Ok(())
+    }
+
+    /// The devices that run the module.
+    fn mesh(&self) -> Vec<MeshAxis> {
+        match (&self.mesh[..], self.n_devices) {
+            ([], 0 | 1) => Vec::new(),
+            ([], size) => vec![MeshAxis { name: "partition".to_owned(), size }],
+            (axes, _) => axes.to_vec(),
+        }
     }
 
     /// What stands behind the op's name.
@@ -178,6 +240,7 @@ fn call(file: &Arc<str>, idx: usize, found: &Found) -> Result<Call, Diagnostic> 
         operands: Some(types(&found.operands, "operand")?),
         results: Some(types(&found.results, "result")?),
         aliases: aliases(&found.attrs)?,
+        mesh: Vec::new(),
         vmem_limit_bytes: vmem.and_then(|limit| limit["size"].as_u64()),
         side_effects,
     })

@@ -16,12 +16,19 @@ pub(super) fn import<'m>(
         "scf.for" => importer.count_loop(op),
         "scf.while" => importer.while_loop(op),
         "tpu.region" | "tpu.trace" => importer.scope(op),
+        "tpu.device_id" => importer.device_id(op),
         "tpu.iteration_bound" => importer.iteration_bound(op),
         _ => return None,
     })
 }
 
 impl<'m> Importer<'m> {
+    fn device_id(&mut self, op: &'m Op) -> Outcome<()> {
+        self.only(op, &[])?;
+        let value = self.push(op, ir::Op::Control(ControlOp::DeviceId), &[])?;
+        self.result(op, value)
+    }
+
     fn values(&mut self, values: &[ValueId]) -> Outcome<Vec<ir::Value>> {
         values.iter().map(|&value| self.value(value)).collect()
     }
