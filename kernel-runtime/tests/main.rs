@@ -14,6 +14,7 @@ mod generate;
 mod golden;
 mod import;
 mod interp;
+mod jobs;
 #[cfg(feature = "mlir")]
 mod mosaic;
 mod pipeline;

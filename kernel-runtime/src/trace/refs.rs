@@ -22,8 +22,9 @@ use std::panic::Location;
 )]
 pub trait Writable {}
 
-macro_rules! reference {
-    ($(#[$doc:meta])* $name:ident, $element:ident, $into:ident) => {
+/// The type of a reference, of which there may be copies: its handle says what it refers to.
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         pub struct $name<T> {
             handle: Handle,
@@ -52,7 +53,15 @@ macro_rules! reference {
             pub(super) fn handle(self) -> Handle {
                 self.handle
             }
+        }
+    };
+}
 
+macro_rules! reference {
+    ($(#[$doc:meta])* $name:ident, $element:ident, $into:ident) => {
+        handle!($(#[$doc])* $name);
+
+        impl<T: Element> $name<T> {
             /// The sizes of what the kernel sees of it, outermost first.
             pub fn shape(self) -> Shape {
                 context::with(|t| t.shape(self.handle)).unwrap_or_default()
@@ -138,35 +147,9 @@ impl<T> Writable for Smem<T> {}
 
 macro_rules! far {
     ($($(#[$doc:meta])* $name:ident $kind:ident;)*) => {$(
-        $(#[$doc])*
-        pub struct $name<T> {
-            handle: Handle,
-            element: PhantomData<fn() -> T>,
-        }
-
-        impl<T> Clone for $name<T> {
-            fn clone(&self) -> $name<T> {
-                *self
-            }
-        }
-
-        impl<T> Copy for $name<T> {}
-
-        impl<T> std::fmt::Debug for $name<T> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
+        handle!($(#[$doc])* $name);
 
         impl<T: Element> $name<T> {
-            pub(crate) fn new(handle: Handle) -> $name<T> {
-                $name { handle, element: PhantomData }
-            }
-
-            pub(super) fn handle(self) -> Handle {
-                self.handle
-            }
-
             /// The sizes of the array, outermost first.
             pub fn shape(self) -> Shape {
                 context::with(|t| t.shape(self.handle)).unwrap_or_default()

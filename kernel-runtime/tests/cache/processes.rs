@@ -1,8 +1,9 @@
 //! Several processes at one cache. Each is this test binary, told by a variable to do a job.
 use super::{AMPLE, at_length, file, key, names, value};
+use crate::jobs::{self, finish};
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use systole::cache::{DiskCache, Lookup};
 
@@ -16,17 +17,9 @@ const MAX_BYTES: u64 = 3000;
 const SMALL: u64 = N_KEYS * MAX_BYTES / 4;
 
 fn command(job: &str, dir: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "cache::processes::child", "--nocapture"]);
-    command.env(JOB, job).env(DIR, dir).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = jobs::command("cache::processes::child", JOB, job);
+    command.env(DIR, dir);
     command
-}
-
-fn finish(children: Vec<Child>) {
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
 }
 
 /// Does the job it was started for; as one test among others, nothing.
@@ -136,7 +129,7 @@ fn hammer_once(cache: &DiskCache, n: u64) {
 #[test]
 fn processes_and_threads_at_one_cache_see_only_whole_values() {
     let dir = tempfile::tempdir().unwrap();
-    finish((0..4).map(|_| command("hammer", dir.path()).spawn().unwrap()).collect());
+    finish((0..4).map(|_| command("hammer", dir.path()).spawn().unwrap()));
     let cache = DiskCache::open(dir.path(), SMALL);
     cache.verify().unwrap();
     let (verified, stats) = (cache.verify().unwrap(), cache.stats().unwrap());
@@ -174,7 +167,7 @@ fn share(dir: &Path) {
 #[test]
 fn one_of_all_processes_and_threads_makes_each_value() {
     let dir = tempfile::tempdir().unwrap();
-    finish((0..4).map(|_| command("share", dir.path()).spawn().unwrap()).collect());
+    finish((0..4).map(|_| command("share", dir.path()).spawn().unwrap()));
     for n in 0..N_KEYS {
         let made = std::fs::read(dir.path().join(n.to_string())).unwrap();
         assert_eq!(made, b"x", "{n}");

@@ -1,7 +1,8 @@
 //! Long runs: memory that stays as it is, graphs of very many ops, and a process that dies. Each is
 //! this test binary, told by a variable to do a job: what others do here must not be measured.
 use crate::cache::at_length;
-use std::process::{Child, Command, Stdio};
+use crate::jobs::{self, finish};
+use std::process::Child;
 use std::time::{Duration, Instant};
 use systole::run::{Device, Mode, Tensor, jit, with_mode};
 
@@ -9,14 +10,7 @@ const JOB: &str = "ENDURANCE_TEST_JOB";
 const MIB: u64 = 1 << 20;
 
 fn start(job: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "run::endurance::child", "--nocapture"]).env(JOB, job);
-    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn finish(child: Child) {
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    jobs::command("run::endurance::child", JOB, job).spawn().unwrap()
 }
 
 /// Does the job it was started for; as one test among others, nothing.
@@ -67,8 +61,7 @@ fn eager_loop(mode: Mode) {
 
 #[test]
 fn memory_holds_steady_over_very_many_ops() {
-    let children = ["eager", "deferred"].map(start);
-    children.into_iter().for_each(finish);
+    finish(["eager", "deferred"].map(start));
 }
 
 /// Turns in which a tensor of 64 MiB becomes another, in the same memory.
@@ -107,7 +100,7 @@ fn give_away() {
 
 #[test]
 fn donated_buffers_are_reused_and_freed() {
-    finish(start("donate"));
+    finish([start("donate")]);
 }
 
 /// So many ops one after the other, in no order that repeats; each is exact or rounds once. What they

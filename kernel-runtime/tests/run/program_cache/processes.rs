@@ -2,9 +2,10 @@
 //! job.
 use super::{AMPLE, CLIENT, entries, expected, fresh, in_folder, numbered, run};
 use crate::cache::at_length;
+use crate::jobs::{self, finish};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use systole::cache::{DiskCache, Key};
 use systole::pjrt::Plugin;
@@ -18,17 +19,9 @@ const N_THREADS: usize = 8;
 const N_PROGRAMS: usize = 12;
 
 fn command(job: &str, dir: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "run::program_cache::processes::child", "--nocapture"]);
-    command.env(JOB, job).env(DIR, dir).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut command = jobs::command("run::program_cache::processes::child", JOB, job);
+    command.env(DIR, dir);
     command
-}
-
-fn finish(children: Vec<Child>) {
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
 }
 
 /// Does the job it was started for; as one test among others, nothing.
@@ -74,7 +67,7 @@ fn hammer(dir: &Path) {
 #[test]
 fn one_of_all_processes_and_threads_compiles_each_program() {
     let dir = tempfile::tempdir().unwrap();
-    finish((0..N_PROCESSES).map(|_| command("hammer", dir.path()).spawn().unwrap()).collect());
+    finish((0..N_PROCESSES).map(|_| command("hammer", dir.path()).spawn().unwrap()));
     let told = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
     let told: Vec<PathBuf> = told.filter(|path| path.is_file()).collect();
     assert_eq!(told.len(), N_PROCESSES);
@@ -161,7 +154,7 @@ fn the_environment_says_where_programs_are_kept() {
         command.env("SYSTOLE_PJRT_CPU", Plugin::cpu().unwrap().path());
         command.env("SYSTOLE_CACHE_DIR", dir.path()).env_remove("SYSTOLE_PROGRAM_CACHE");
         command.envs(variables.iter().copied());
-        finish(vec![command.spawn().unwrap()]);
+        finish([command.spawn().unwrap()]);
         std::fs::read_to_string(dir.path().join("told")).unwrap()
     };
     let default = dir.path().join("programs");
@@ -195,7 +188,7 @@ fn a_full_disk_fails_no_run() {
     // Of 1024 bytes each, in bash. Ignored, the signal becomes an error of the write.
     let script = "trap '' XFSZ; ulimit -f 2; exec \"$0\" --exact run::program_cache::processes::child --nocapture";
     shell.args(["-c", script]).arg(this).env(JOB, "full").env(DIR, dir.path());
-    finish(vec![shell.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()]);
+    finish([shell.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()]);
     let (result, stats) = run(&in_folder(&dir.path().join("programs")), || numbered(6));
     assert_eq!((result, stats.compiles), (expected(6), 1));
 }
