@@ -1,13 +1,13 @@
 //! The ops of a random body, and what is known of their results.
 
-use super::{Numbers, Random, SHAPE};
+use super::{Numbers, Random, SHAPE, TYPES};
 use crate::sketch::{Sketch, access, dim};
 use systole::ir::kernel::{BlockId, Value};
 use systole::ir::ops::{
     AccessDim, Binary, Compare, ControlOp, DebugOp, DotOp, Elementwise, MemoryOp, Precision,
     ReduceKind, ReduceOp, RollStride, ShapeOp, Unary,
 };
-use systole::ir::ty::{Shape, Type};
+use systole::ir::ty::{MemorySpace, Shape, Type};
 use systole::ir::{DType, Loc, LocId, Op};
 
 /// Exact floats are brought back to this size where they grow too large.
@@ -187,7 +187,7 @@ impl Body {
             }
             self.n_left -= 1;
             self.new_loc();
-            match self.random.below(30) {
+            match self.random.below(31) {
                 0..=3 => self.unary(),
                 4..=8 => self.binary(),
                 9..=11 => self.compare_and_select(),
@@ -201,6 +201,7 @@ impl Body {
                 27 if depth < 3 => self.branch(depth),
                 28 if depth < 3 => self.count(depth),
                 29 if depth < 3 => self.repeat(depth),
+                30 if depth < 3 => self.scope(depth),
                 _ => self.binary(),
             };
         }
@@ -572,6 +573,30 @@ impl Body {
         let args = [Type::Scalar(DType::I32), self.s.ty(init)];
         let body = self.region(&args, init, depth, |_, _| None);
         let results = self.s.push(Op::Control(ControlOp::For), &[lo, hi, step, init], &[body]);
+        self.learn_small(results[0]);
+        Some(())
+    }
+
+    /// Memory that a part of the body alone has: written whole, then used like other memory.
+    fn scope(&mut self, depth: usize) -> Option<()> {
+        let like = self.any(|_| true)?.value;
+        let dtype = self.random.pick(&TYPES);
+        let shape = Shape::from_slice(&SHAPE);
+        let (block, args) =
+            self.s.b.open_block(&[Type::Ref { dtype, shape, space: MemorySpace::Vmem }]);
+        let n_outside = self.known.len();
+        let first = self.value_of(dtype, &SHAPE);
+        let access = access(&SHAPE.map(AccessDim::full));
+        let store = Op::Memory(MemoryOp::Store { access, masked: false });
+        self.s.push(store, &[args[0], first], &[]);
+        self.memory.push(args[0]);
+        let n_ops = self.random.below(5);
+        self.ops(n_ops, depth + 1);
+        self.memory.pop();
+        let result = self.small_like(like);
+        self.known.truncate(n_outside);
+        self.s.b.close_block(&[result], self.s.loc);
+        let results = self.s.push(Op::Control(ControlOp::Scope), &[], &[block]);
         self.learn_small(results[0]);
         Some(())
     }
