@@ -1,18 +1,21 @@
 //! Blocks, values and operations.
 
 use super::attr::Attr;
-use super::session::{Location, Session, string_ref};
+use super::module::identifier;
+use super::session::{Location, STABLE, Session, StableOp, string_ref};
 use super::ty::Type;
 use mlir_sys::{
     MlirBlock, MlirLocation, MlirNamedAttribute, MlirOperation, MlirRegion, MlirType, MlirValue,
     mlirBlockAppendOwnedOperation, mlirBlockCreate, mlirBlockGetArgument,
-    mlirBlockInsertOwnedOperationAfter, mlirOperationCreate, mlirOperationGetRegion,
+    mlirBlockInsertOwnedOperationAfter, mlirOperationCreate, mlirOperationDestroy,
+    mlirOperationGetAttribute, mlirOperationGetNumAttributes, mlirOperationGetRegion,
     mlirOperationGetResult, mlirOperationStateAddAttributes, mlirOperationStateAddOperands,
     mlirOperationStateAddOwnedRegions, mlirOperationStateAddResults, mlirOperationStateGet,
     mlirRegionAppendOwnedBlock, mlirRegionCreate, mlirRegionGetFirstBlock,
 };
 use smallvec::SmallVec;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// A result of an op or an argument of a block.
 #[derive(Clone, Copy)]
@@ -128,12 +131,54 @@ impl Session {
                 region(&args, spec.location.raw)
             })
             .collect();
-        create_raw(spec.name, &operands, &results, &attrs, &regions, spec.location.raw)
+        let location = spec.location.raw;
+        let Some(stable) = self.stable_op(spec.name, &operands, &results, location) else {
+            return create_raw(spec.name, &operands, &results, &attrs, &regions, location);
+        };
+        let mut attrs = attrs;
+        for default in &stable.defaults {
+            // Identifiers are unique in their context.
+            if !attrs.iter().any(|given| given.name.ptr == default.name.ptr) {
+                attrs.push(*default);
+            }
+        }
+        create_raw(&stable.name, &operands, &results, &attrs, &regions, location)
+    }
+
+    /// What an op is in the stable form; `None` if ops are not made in it.
+    fn stable_op(
+        &self,
+        name: &str,
+        operands: &[MlirValue],
+        results: &[MlirType],
+        location: MlirLocation,
+    ) -> Option<Rc<StableOp>> {
+        let known = &self.pooled().filter(|_| self.is_stable())?.stable_ops;
+        if let Some(op) = known.borrow().get(name) {
+            return Some(Rc::clone(op));
+        }
+        let op = create_raw(name, operands, results, &[], &[], location);
+        // SAFETY: the op is in no block, and used by nobody; every index is below the count.
+        let defaults = unsafe {
+            let attrs = (0..mlirOperationGetNumAttributes(op.raw))
+                .map(|idx| mlirOperationGetAttribute(op.raw, idx))
+                .filter(|named| !NEW_ATTRS.contains(&identifier(named.name)))
+                .collect();
+            mlirOperationDestroy(op.raw);
+            attrs
+        };
+        let op = Rc::new(StableOp { name: format!("{STABLE}.{name}"), defaults });
+        known.borrow_mut().insert(name.to_owned(), Rc::clone(&op));
+        Some(op)
     }
 }
 
+/// Attributes of newer MLIR releases that readers of the stable form do not know. Their defaults
+/// are what older releases do.
+const NEW_ATTRS: [&str; 3] = ["nontemporal", "alignment", "unsignedCmp"];
+
 /// A region with one block of these argument types.
-pub(super) fn region(args: &[MlirType], location: MlirLocation) -> MlirRegion {
+fn region(args: &[MlirType], location: MlirLocation) -> MlirRegion {
     let locations: SmallVec<[MlirLocation; 8]> = args.iter().map(|_| location).collect();
     // SAFETY: types and location belong to one live context; the region takes the block over.
     unsafe {
@@ -144,7 +189,7 @@ pub(super) fn region(args: &[MlirType], location: MlirLocation) -> MlirRegion {
     }
 }
 
-pub(super) fn create_raw<'s>(
+fn create_raw<'s>(
     name: &str,
     operands: &[MlirValue],
     results: &[MlirType],

@@ -5,9 +5,8 @@
 //! session ends, so a handle cannot dangle. Sessions of one thread take turns on a pooled context:
 //! making one costs more than lowering a small kernel.
 //!
-//! What it offers: building modules from upstream dialects and unregistered ops, verifying them,
-//! rewriting them into the versioned form that libtpu reads ([`Module::prefixed`]), text and
-//! bytecode. What an op means is the business of the back ends.
+//! What it offers: building modules from upstream dialects and unregistered ops, or of ops in the
+//! versioned form that libtpu reads ([`Session::stable`]), verifying the former, text and bytecode. What an op means is the business of the back ends.
 
 mod attr;
 mod build;

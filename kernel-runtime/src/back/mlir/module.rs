@@ -1,27 +1,19 @@
-//! Modules: verification, the versioned form, text and bytecode.
+//! Modules: verification, text and bytecode.
 
-use super::build::{Block, create_raw, region};
-use super::session::{Location, Session, string_ref};
+use super::build::Block;
+use super::session::{Location, STABLE, Session, string_ref};
 use melior::diagnostic::Diagnostic;
 use melior::ir::BytecodeWriterConfig;
 use melior::ir::Location as MeliorLocation;
 use melior::ir::operation::{OperationLike, OperationRef};
 use mlir_sys::{
-    MlirBlock, MlirLocation, MlirModule, MlirNamedAttribute, MlirOperation, MlirType, MlirValue,
-    mlirBlockAppendOwnedOperation, mlirBlockGetArgument, mlirBlockGetFirstOperation,
-    mlirBlockGetNumArguments, mlirIdentifierStr, mlirLocationCallSiteGetCallee,
+    MlirLocation, MlirModule, mlirIdentifierStr, mlirLocationCallSiteGetCallee,
     mlirLocationFileLineColRangeGetFilename, mlirLocationFileLineColRangeGetStartColumn,
     mlirLocationFileLineColRangeGetStartLine, mlirLocationIsACallSite,
     mlirLocationIsAFileLineColRange, mlirModuleCreateEmpty, mlirModuleGetBody,
-    mlirModuleGetOperation, mlirOperationGetAttribute, mlirOperationGetLocation,
-    mlirOperationGetName, mlirOperationGetNextInBlock, mlirOperationGetNumAttributes,
-    mlirOperationGetNumOperands, mlirOperationGetNumRegions, mlirOperationGetNumResults,
-    mlirOperationGetOperand, mlirOperationGetRegion, mlirOperationGetResult,
-    mlirOperationSetAttributeByName, mlirRegionGetFirstBlock, mlirValueGetType,
+    mlirModuleGetOperation, mlirOperationSetAttributeByName,
 };
-use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -93,107 +85,22 @@ impl<'s> Module<'s> {
         self.operation().write_bytecode_with_config(&config).ok()
     }
 
-    /// A module with the same ops under the names `prefix.name`, all of them unregistered, so
-    /// that properties become plain attributes and any reader can parse it. The attribute
-    /// `prefix.version` names the rules by which a reader upgrades them.
-    pub(crate) fn prefixed(&self, session: &'s Session, prefix: &str, version: i64) -> Module<'s> {
-        let module = session.module(session.unknown_location());
-        let version_attr = session.int_attr(session.elem(super::Elem::I64), version);
-        let mut copier = Copier { prefix, values: HashMap::new(), name: String::new() };
-        // SAFETY: both modules are alive; the attribute belongs to their context.
+    /// Names the version of the stable form, by which a reader upgrades the module.
+    pub(crate) fn stamp(&self, session: &'s Session, version: i64) {
+        let version = session.int_attr(session.elem(super::Elem::I64), version);
+        let name = format!("{STABLE}.version");
+        // SAFETY: the module is alive; the attribute belongs to its context.
         unsafe {
-            let name = format!("{prefix}.version");
             mlirOperationSetAttributeByName(
-                mlirModuleGetOperation(module.raw),
+                mlirModuleGetOperation(self.raw),
                 string_ref(&name),
-                version_attr.raw,
+                version.raw,
             );
-            copier.copy_block(mlirModuleGetBody(self.raw), mlirModuleGetBody(module.raw));
         }
-        module
     }
 }
 
-/// Attributes of newer MLIR releases that readers of the versioned form do not know. Their
-/// defaults are what older releases do.
-const NEW_ATTRS: [&str; 3] = ["nontemporal", "alignment", "unsignedCmp"];
-
-struct Copier<'a> {
-    prefix: &'a str,
-    values: HashMap<usize, MlirValue>,
-    name: String,
-}
-
-impl Copier<'_> {
-    /// # Safety
-    /// Both blocks are alive and of one context.
-    unsafe fn copy_block(&mut self, from: MlirBlock, to: MlirBlock) {
-        // SAFETY: by the contract; the copied block was made with as many arguments.
-        unsafe {
-            for idx in 0..mlirBlockGetNumArguments(from) {
-                self.map(mlirBlockGetArgument(from, idx), mlirBlockGetArgument(to, idx));
-            }
-            let mut op = mlirBlockGetFirstOperation(from);
-            while !op.ptr.is_null() {
-                self.copy_op(op, to);
-                op = mlirOperationGetNextInBlock(op);
-            }
-        }
-    }
-
-    /// # Safety
-    /// The op and the block are alive and of one context; operands have been copied before.
-    unsafe fn copy_op(&mut self, op: MlirOperation, to: MlirBlock) {
-        // SAFETY: by the contract, and every index is below the count that MLIR gives.
-        unsafe {
-            let operands: SmallVec<[MlirValue; 8]> = (0..mlirOperationGetNumOperands(op))
-                .map(|idx| {
-                    let operand = mlirOperationGetOperand(op, idx);
-                    self.values.get(&(operand.ptr as usize)).copied().unwrap_or(operand)
-                })
-                .collect();
-            let results: SmallVec<[MlirType; 4]> = (0..mlirOperationGetNumResults(op))
-                .map(|idx| mlirValueGetType(mlirOperationGetResult(op, idx)))
-                .collect();
-            let attrs: SmallVec<[MlirNamedAttribute; 8]> = (0..mlirOperationGetNumAttributes(op))
-                .map(|idx| mlirOperationGetAttribute(op, idx))
-                .filter(|named| !NEW_ATTRS.contains(&identifier(named.name)))
-                .collect();
-            let location = mlirOperationGetLocation(op);
-            let sources: SmallVec<[MlirBlock; 2]> = (0..mlirOperationGetNumRegions(op))
-                .map(|idx| mlirRegionGetFirstBlock(mlirOperationGetRegion(op, idx)))
-                .collect();
-            let regions: SmallVec<[_; 2]> = sources
-                .iter()
-                .map(|&block| {
-                    let args: SmallVec<[MlirType; 8]> = (0..mlirBlockGetNumArguments(block))
-                        .map(|idx| mlirValueGetType(mlirBlockGetArgument(block, idx)))
-                        .collect();
-                    region(&args, location)
-                })
-                .collect();
-            self.name.clear();
-            self.name.push_str(self.prefix);
-            self.name.push('.');
-            self.name.push_str(identifier(mlirOperationGetName(op)));
-            let copy = create_raw(&self.name, &operands, &results, &attrs, &regions, location);
-            mlirBlockAppendOwnedOperation(to, copy.raw);
-            for idx in 0..results.len() as isize {
-                self.map(mlirOperationGetResult(op, idx), mlirOperationGetResult(copy.raw, idx));
-            }
-            for (idx, &source) in sources.iter().enumerate() {
-                let region = mlirOperationGetRegion(copy.raw, idx as isize);
-                self.copy_block(source, mlirRegionGetFirstBlock(region));
-            }
-        }
-    }
-
-    fn map(&mut self, from: MlirValue, to: MlirValue) {
-        self.values.insert(from.ptr as usize, to);
-    }
-}
-
-fn identifier<'a>(identifier: mlir_sys::MlirIdentifier) -> &'a str {
+pub(super) fn identifier<'a>(identifier: mlir_sys::MlirIdentifier) -> &'a str {
     // SAFETY: identifiers live as long as their context, and hold the UTF-8 they were made from.
     unsafe {
         let text = mlirIdentifierStr(identifier);
@@ -270,9 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn prefixed_ops_are_unregistered_and_carry_their_properties() {
-        let session = Session::new();
-        let text = wrong_module(&session).prefixed(&session, "stable_mosaic", 13).text();
+    fn stable_ops_are_unregistered_and_carry_their_properties() {
+        let session = Session::stable();
+        let module = wrong_module(&session);
+        module.stamp(&session, 13);
+        let text = module.text();
         assert!(text.contains("stable_mosaic.version = 13 : i64"), "{text}");
         assert!(
             text.contains(

@@ -3,22 +3,35 @@
 use melior::Context;
 use melior::dialect::{DialectHandle, DialectRegistry};
 use mlir_sys::{
-    MlirAttribute, MlirContext, MlirLocation, MlirModule, MlirStringRef,
+    MlirAttribute, MlirContext, MlirLocation, MlirModule, MlirNamedAttribute, MlirStringRef,
     mlirDialectHandleInsertDialect, mlirGetDialectHandle__math__, mlirGetDialectHandle__vector__,
     mlirLocationCallSiteGet, mlirLocationFileLineColGet, mlirLocationUnknownGet, mlirModuleDestroy,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// How many modules a context serves before it is thrown away: MLIR never frees types,
 /// attributes or locations before the context ends, so an immortal one would leak.
 const MAX_USES: usize = 64;
 
+/// The prefix of ops in the versioned form that libtpu reads.
+pub(super) const STABLE: &str = "stable_mosaic";
+
+/// An op in the stable form.
+pub(super) struct StableOp {
+    /// Its name there.
+    pub(super) name: String,
+    /// The attributes that a registered op has when nothing is said of them.
+    pub(super) defaults: Vec<MlirNamedAttribute>,
+}
+
 /// A context and what is cached with it.
 pub(super) struct Pooled {
     context: Context,
     pub(super) parsed: RefCell<HashMap<String, MlirAttribute>>,
+    pub(super) stable_ops: RefCell<HashMap<String, Rc<StableOp>>>,
     n_uses: usize,
 }
 
@@ -51,7 +64,8 @@ impl Pooled {
         }
         // `tpu.*` and `stable_mosaic.*` have no dialect outside libtpu.
         context.set_allow_unregistered_dialects(true);
-        Pooled { context, parsed: RefCell::default(), n_uses: 0 }
+        let (parsed, stable_ops) = (RefCell::default(), RefCell::default());
+        Pooled { context, parsed, stable_ops, n_uses: 0 }
     }
 }
 
@@ -60,6 +74,7 @@ pub(crate) struct Session {
     pooled: Option<Box<Pooled>>,
     raw: MlirContext,
     modules: RefCell<Vec<MlirModule>>,
+    is_stable: bool,
 }
 
 impl Session {
@@ -67,7 +82,20 @@ impl Session {
     pub(crate) fn new() -> Session {
         let pooled = POOL.take().unwrap_or_else(|| Box::new(Pooled::new()));
         let raw = pooled.context.to_raw();
-        Session { pooled: Some(pooled), raw, modules: RefCell::default() }
+        Session { pooled: Some(pooled), raw, modules: RefCell::default(), is_stable: false }
+    }
+
+    /// A session in which every op is made in the stable form: under the name
+    /// `stable_mosaic.name`, unregistered, so that properties are plain attributes and any reader
+    /// can parse it.
+    pub(crate) fn stable() -> Session {
+        let mut session = Session::new();
+        session.is_stable = true;
+        session
+    }
+
+    pub(super) fn is_stable(&self) -> bool {
+        self.is_stable
     }
 
     pub(super) fn raw(&self) -> MlirContext {

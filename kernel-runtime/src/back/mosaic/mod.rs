@@ -2,7 +2,7 @@
 //!
 //! [`lower`] builds a module from upstream MLIR dialects (`func arith math vector scf memref cf`,
 //! which MLIR verifies) and libtpu's `tpu` dialect (which no MLIR release has: its ops are checked
-//! here by construction), then writes it in the versioned `stable_mosaic` form as bytecode.
+//! here by construction), in the versioned `stable_mosaic` form, as bytecode.
 //! [`call`] wraps that in a StableHLO module with one `tpu_custom_call`.
 //!
 //! # How the IR maps
@@ -20,7 +20,8 @@
 //! * Every op carries its Rust location, so libtpu's messages name the user's line.
 //!
 //! What libtpu cannot do is reported here as [`Code::MOSAIC_UNSUPPORTED`], with the line and a
-//! cure. If our own module fails MLIR's verifier, that is [`Code::MOSAIC_INTERNAL`].
+//! cure. If our own module fails MLIR's verifier, that is [`Code::MOSAIC_INTERNAL`]; the verifier
+//! runs in debug builds, which all tests are, and for [`text`].
 
 mod call;
 mod func;
@@ -55,9 +56,21 @@ impl Default for Options {
 /// # Errors
 /// Every op that the target's compiler cannot do, at its line.
 pub fn lower(valid: &Valid, options: &Options) -> Result<Vec<u8>, Diagnostics> {
-    let session = Session::new();
-    let module = build(&session, valid, options)?;
-    encode(&session, module, valid, options)
+    // MLIR's verifier takes longer than writing the module, and whoever reads that verifies it
+    // again: it is for finding our own mistakes.
+    if cfg!(debug_assertions) {
+        verified(&Session::new(), valid, options)?;
+    }
+    check_version(options)?;
+    let session = Session::stable();
+    let module = func::build(&session, valid, options)?;
+    module.stamp(&session, options.version);
+    // Version 0 of the bytecode format is what JAX writes, so every reader has it.
+    module.bytecode(0).ok_or_else(|| {
+        let complaint =
+            Complaint { place: None, message: "the bytecode could not be written".to_owned() };
+        internal(valid, &[complaint])
+    })
 }
 
 /// The module of [`lower`] as text, for people: verified, upstream ops in their usual syntax.
@@ -66,7 +79,7 @@ pub fn lower(valid: &Valid, options: &Options) -> Result<Vec<u8>, Diagnostics> {
 /// As [`lower`].
 pub fn text(valid: &Valid, options: &Options) -> Result<String, Diagnostics> {
     let session = Session::new();
-    Ok(build(&session, valid, options)?.text())
+    Ok(verified(&session, valid, options)?.text())
 }
 
 /// The whole StableHLO module: `@main` takes the kernel's inputs in parameter order and gives its
@@ -91,40 +104,31 @@ pub(crate) fn call_function(
     Ok(call::emit_function(valid, &lower(valid, options)?, &format!("private @{name}")))
 }
 
-fn build<'s>(
+fn check_version(options: &Options) -> Result<(), Diagnostic> {
+    if VERSIONS.contains(&options.version) {
+        return Ok(());
+    }
+    let message = format!(
+        "version {} of the Mosaic form cannot be written: {} to {} can",
+        options.version,
+        VERSIONS.start(),
+        VERSIONS.end()
+    );
+    Err(Diagnostic::error(Code::MOSAIC_UNSUPPORTED, message))
+}
+
+/// The module before it is brought into the stable form, found good by MLIR.
+fn verified<'s>(
     session: &'s Session,
     valid: &Valid,
     options: &Options,
 ) -> Result<super::mlir::Module<'s>, Diagnostics> {
-    if !VERSIONS.contains(&options.version) {
-        let message = format!(
-            "version {} of the Mosaic form cannot be written: {} to {} can",
-            options.version,
-            VERSIONS.start(),
-            VERSIONS.end()
-        );
-        return Err(Diagnostic::error(Code::MOSAIC_UNSUPPORTED, message).into());
-    }
+    check_version(options)?;
     let module = func::build(session, valid, options)?;
     match module.verify(session) {
         Ok(()) => Ok(module),
         Err(complaints) => Err(internal(valid, &complaints)),
     }
-}
-
-fn encode(
-    session: &Session,
-    module: super::mlir::Module<'_>,
-    valid: &Valid,
-    options: &Options,
-) -> Result<Vec<u8>, Diagnostics> {
-    // Version 0 of the bytecode format is what JAX writes, so every reader has it.
-    let stable = module.prefixed(session, "stable_mosaic", options.version);
-    stable.bytecode(0).ok_or_else(|| {
-        let complaint =
-            Complaint { place: None, message: "the bytecode could not be written".to_owned() };
-        internal(valid, &[complaint])
-    })
 }
 
 fn internal(valid: &Valid, complaints: &[Complaint]) -> Diagnostics {
