@@ -54,6 +54,8 @@ pub(crate) struct Analysis<'a> {
     module: &'a Module,
     dumps: Vec<Dumps>,
     estimates: HashMap<String, u64>,
+    /// By the signature of a fusion: one with an estimate.
+    signatures: HashMap<u64, (String, u64)>,
 }
 
 impl<'a> Analysis<'a> {
@@ -73,7 +75,18 @@ impl<'a> Analysis<'a> {
                 estimates.insert(instruction.name.clone(), cycles);
             }
         }
-        Self { module, dumps, estimates }
+        let mut signatures = HashMap::new();
+        for fusion in module.all().filter(|instruction| instruction.opcode == "fusion") {
+            if let Some(&cycles) = estimates.get(&fusion.name).filter(|&&cycles| cycles > 0) {
+                let known = signatures.entry(module.signature(fusion));
+                let known = known.or_insert_with(|| (fusion.name.clone(), cycles));
+                // The same one each time, whatever the order of the map.
+                if fusion.name < known.0 {
+                    *known = (fusion.name.clone(), cycles);
+                }
+            }
+        }
+        Self { module, dumps, estimates, signatures }
     }
 
     /// Walks over the entry computation and what it calls.
@@ -175,6 +188,11 @@ impl<'a> Analysis<'a> {
         }
         let opcode = instruction.opcode.as_str();
         let moves = matches!(opcode, "copy" | "broadcast" | "transpose" | "reshape");
+        if own.is_none() && opcode == "fusion" {
+            let signature = self.module.signature(instruction);
+            let known = self.signatures.get(&signature);
+            return known.map(|(name, cycles)| (name.as_str(), *cycles));
+        }
         let mut twins =
             self.module.all().filter(|other| other.is_like(instruction)).filter_map(|twin| {
                 self.estimates.get(&twin.name).map(|&cycles| (twin.name.as_str(), cycles))

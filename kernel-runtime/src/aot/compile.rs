@@ -7,6 +7,7 @@ use super::supervise::{self, Ending, Scratch, Wanted};
 use super::worker::{Answer, Job};
 use crate::pjrt::Plugin;
 use crate::target::{Chip, Target};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -337,7 +338,14 @@ impl Attempts<'_> {
         let mut dumps = vec![Dumps::in_dir(first.path())];
         let mut singles = Vec::new();
         let missing = answer.hlo(plain.path()).map(|module| {
-            let missing = Analysis::new(&module, dumps.clone()).walk().missing;
+            let mut missing = Analysis::new(&module, dumps.clone()).walk().missing;
+            // Of programs that differ in their names alone, one tells of all.
+            let mut seen = HashSet::new();
+            let signatures: HashMap<&str, u64> = module
+                .all()
+                .map(|program| (program.name.as_str(), module.signature(program)))
+                .collect();
+            missing.retain(|name| signatures.get(name.as_str()).is_none_or(|&s| seen.insert(s)));
             // A module with one program has shown what its profile does.
             let is_single = module.all().filter(|other| other.opcode == "custom-call").count() == 1
                 && missing.len() == 1;

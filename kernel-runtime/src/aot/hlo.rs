@@ -2,6 +2,7 @@
 use super::proto::{Field, fields};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// An HLO module, as far as the reports need it.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Instruction {
     /// The value of an `s32` constant with one element.
     constant: Option<u64>,
     parameter_number: u64,
+    id: u64,
+    operands: Vec<u64>,
 }
 
 impl Module {
@@ -58,6 +61,39 @@ impl Module {
     pub(crate) fn all(&self) -> impl Iterator<Item = &Instruction> {
         self.computations.values().flatten()
     }
+
+    /// What an instruction computes, on what shapes and tiled how: equal for programs that differ
+    /// in their names alone, as those of a model's layers do.
+    pub(crate) fn signature(&self, instruction: &Instruction) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.sign(instruction, &HashMap::new(), 0, &mut hasher);
+        hasher.finish()
+    }
+
+    fn sign(
+        &self,
+        instruction: &Instruction,
+        places: &HashMap<u64, usize>,
+        depth: usize,
+        hasher: &mut DefaultHasher,
+    ) {
+        // Computations do not call themselves; a module that says so is damaged.
+        const MAX_DEPTH: usize = 16;
+        let Instruction { opcode, shape, custom_call_target, constant, .. } = instruction;
+        (opcode, shape, custom_call_target, constant).hash(hasher);
+        instruction.parameter_number.hash(hasher);
+        instruction.config().get("window_config").map(Value::to_string).hash(hasher);
+        let operands = instruction.operands.iter().map(|id| places.get(id));
+        operands.collect::<Vec<_>>().hash(hasher);
+        for &called in instruction.called.iter().filter(|_| depth < MAX_DEPTH) {
+            let inner = self.instructions(called);
+            let places = inner.iter().enumerate().map(|(place, inner)| (inner.id, place)).collect();
+            inner.len().hash(hasher);
+            for inner in inner {
+                self.sign(inner, &places, depth + 1, hasher);
+            }
+        }
+    }
 }
 
 fn computation(message: &[u8]) -> (u64, Vec<Instruction>) {
@@ -83,6 +119,8 @@ impl Instruction {
                 3 => this.shape = field.bytes().to_vec(),
                 8 => this.constant = scalar_s32(field),
                 9 => this.parameter_number = field.int(),
+                35 => this.id = field.int(),
+                36 => this.operands.extend(field.ints()),
                 28 => this.custom_call_target = field.text().to_owned(),
                 38 => this.called.extend(field.ints()),
                 43 => this.backend_config = String::from_utf8_lossy(field.bytes()).into_owned(),
