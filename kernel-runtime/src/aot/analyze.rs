@@ -490,6 +490,26 @@ mod tests {
     }
 
     #[test]
+    fn takes_the_estimate_of_a_fusion_that_computes_the_same() {
+        let config = r#"{"bundle_analysis_data":{"estimated_cycles":"9"}}"#;
+        let layer = |opcode| vec![instruction("x", opcode, 9, &[], "")];
+        let profiled = instruction("f1", "fusion", 9, &[2], config);
+        let other = |called: u8, n_floats: u8, config: &str| {
+            let twin = instruction("f2", "fusion", n_floats, &[called], config);
+            let computations = [layer("add"), layer("add"), layer("multiply")];
+            let mut all = vec![vec![profiled.clone(), twin]];
+            all.extend(computations);
+            walk(&all)
+        };
+        assert_eq!(other(3, 9, "").1.cycles, Some(18));
+        // Another op, another shape, other tiles.
+        let tiles = r#"{"window_config":{"kernel_window_bounds":["8"]}}"#;
+        for (found, report) in [other(4, 9, ""), other(3, 8, ""), other(3, 9, tiles)] {
+            assert_eq!((report.cycles, &found.missing[..]), (None, &["f2".to_owned()][..]));
+        }
+    }
+
+    #[test]
     fn counts_what_asynchronous_operations_move() {
         let start = instruction("s", "async-start", 100, &[2], "");
         let moved = |opcode| vec![instruction("x", opcode, 4, &[], "")];
