@@ -10,6 +10,7 @@ pub mod reference;
 mod sharding;
 pub mod sparse_core;
 mod stack;
+pub mod tensor_core;
 mod unique;
 mod update;
 
@@ -18,6 +19,7 @@ pub use combiner::Combiner;
 pub use partition::{Limits, OverLimit, PAD, Partitioned, Placement};
 pub use sharding::{Sharding, TENSOR_LIMIT_BYTES};
 pub use stack::{Stack, StackLimits, StackedTable, Table};
+pub use tensor_core::TableShape;
 pub use unique::Unique;
 pub use update::{Optimizer, UpdatePlan, UpdateShape};
 

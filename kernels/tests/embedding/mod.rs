@@ -5,6 +5,7 @@ mod partition;
 mod peer;
 mod sparse_core;
 mod stack;
+mod tensor_core;
 mod update;
 
 use proptest::prelude::*;
