@@ -1,6 +1,7 @@
 //! Embedding lookups: what the host prepares, and the kernels.
 
 mod bags;
+mod lookup;
 mod partition;
 mod peer;
 mod sparse_core;
