@@ -50,6 +50,9 @@ pub fn estimate_pinned(
     }
 }
 
+/// The twin makes all choices at every read, three scalar ops each, where the kernel loads a word.
+const MAX_CHOICES: usize = 64;
+
 /// The report of the twin, checked; or why it says nothing of the kernel.
 fn twin(
     report: &Report,
@@ -62,6 +65,14 @@ fn twin(
         let first = diagnostics.0.first().map(|diagnostic| diagnostic.message.clone());
         format!("no estimate: {what}: {}", first.unwrap_or_default())
     };
+    let n_choices = pass::n_choices(kernel, inputs)
+        .map_err(|error| failed("its tables cannot be pinned", error.into()))?;
+    if n_choices > MAX_CHOICES {
+        return Err(format!(
+            "no estimate: a table has {n_choices} runs of entries, and a twin that chooses among \
+             more than {MAX_CHOICES} at every read is another kernel"
+        ));
+    }
     let valid = valid::check(kernel.clone(), &GENERIC)
         .map_err(|errors| failed("the kernel is not valid", errors))?;
     let outcome = interp::run(&valid, inputs, &interp::Options::default())

@@ -7,4 +7,4 @@ pub mod fold;
 pub mod pin;
 
 pub use fold::fold;
-pub use pin::{is_pinnable, pin};
+pub use pin::{is_pinnable, n_choices, pin};

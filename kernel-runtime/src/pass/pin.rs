@@ -57,6 +57,16 @@ pub fn pin(kernel: &Kernel, inputs: &[Array]) -> Result<Kernel, Diagnostic> {
     Ok(pinner.new.finish())
 }
 
+/// The most choices that the twin makes where the kernel reads one of its tables.
+///
+/// # Errors
+/// As [`pin`].
+pub fn n_choices(kernel: &Kernel, inputs: &[Array]) -> Result<usize, Diagnostic> {
+    let tables = tables(kernel, inputs.get(n_extents(kernel)..).unwrap_or_default())?;
+    let n_runs = tables.iter().map(|table| runs(table.dtype(), &table.to_f64()).len());
+    Ok(n_runs.max().unwrap_or(0))
+}
+
 fn n_extents(kernel: &Kernel) -> usize {
     let operands = kernel.grid.iter().map(|axis| match axis.extent {
         Extent::Static(_) => 0,

@@ -92,6 +92,33 @@ fn the_twin_executes_the_products_that_the_tables_ask_for() {
 }
 
 #[test]
+fn a_table_of_many_choices_has_no_estimate() {
+    let args = [
+        ArgSpec::of::<i32>(&[4]),
+        ArgSpec::of::<i32>(&[4, 32]),
+        ArgSpec::of::<bf16>(&[512, 4096]),
+        ArgSpec::of::<bf16>(&[4096, 256]),
+    ];
+    let kernel = block_sparse(32).trace(&args).unwrap();
+    let own = report(&kernel, &V5E);
+    let estimate = |cols: [f64; 128]| {
+        let inputs = [
+            Array::from_f64(DType::I32, &[4], &[2.0; 4]).unwrap(),
+            Array::from_f64(DType::I32, &[4, 32], &cols).unwrap(),
+            Array::zeros(DType::BF16, &[512, 4096]),
+            Array::zeros(DType::BF16, &[4096, 256]),
+        ];
+        estimate_pinned(own.clone(), &kernel, &inputs, &V5E, &Options::default())
+    };
+    // Each row of the table in order is one run.
+    assert!(estimate(std::array::from_fn(|idx| (idx % 32) as f64)).cycles.is_some());
+    let scattered = estimate(std::array::from_fn(|idx| (idx * idx % 32) as f64));
+    assert_eq!(scattered.cycles, None);
+    let note = scattered.cycles_note.unwrap();
+    assert!(note.contains("runs of entries, and a twin that chooses among more than 64"), "{note}");
+}
+
+#[test]
 fn a_call_that_fails_has_no_estimate() {
     let kernel = kernel();
     let mut cols = [0.0; 32];

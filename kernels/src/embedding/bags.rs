@@ -293,6 +293,21 @@ impl Bags {
         Bags { rows, hot: None, offsets, ids, weights, n_out_of_range: 0 }
     }
 
+    /// Some of the bags, one after the other.
+    pub(crate) fn part(&self, bags: Range<usize>) -> Bags {
+        let offsets = &self.offsets[bags.start..=bags.end];
+        let (start, end) = (offsets[0], offsets[bags.len()]);
+        let ids = start as usize..end as usize;
+        Bags {
+            rows: self.rows,
+            hot: self.hot,
+            offsets: offsets.iter().map(|offset| offset - start).collect(),
+            ids: self.ids[ids.clone()].to_vec(),
+            weights: self.weights.as_ref().map(|weights| weights[ids].to_vec()),
+            n_out_of_range: self.n_out_of_range,
+        }
+    }
+
     /// The bags without the ids at some positions.
     fn without(mut self, leave_out: impl Fn(usize) -> bool) -> Bags {
         let (mut n_kept, mut end) = (0, 0);

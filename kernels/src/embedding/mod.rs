@@ -1,23 +1,33 @@
 //! Embedding lookups.
+//!
+//! [`Lookup`] looks rows up, one per id or a bag of them summed, and [`Update`] does a step of an
+//! optimizer: on the cores that [`Engine::of`] says, from the same arguments. The host prepares
+//! batches: [`RawBags::check`] finds ids that are no rows, and does what the caller says of them.
 
 mod bags;
 mod combiner;
 pub mod dlrm;
 mod entries;
+mod lookup;
 mod partition;
 mod radix;
 pub mod reference;
 mod sharding;
 pub mod sparse_core;
 mod stack;
+pub mod tensor_core;
+mod train;
 mod unique;
 mod update;
 
 pub use bags::{Bags, Id, RawBags};
 pub use combiner::Combiner;
+pub use lookup::{Engine, Lookup};
 pub use partition::{Limits, OverLimit, PAD, Partitioned, Placement};
 pub use sharding::{Sharding, TENSOR_LIMIT_BYTES};
 pub use stack::{Stack, StackLimits, StackedTable, Table};
+pub use tensor_core::TableShape;
+pub use train::{Update, Updated};
 pub use unique::Unique;
 pub use update::{Optimizer, UpdatePlan, UpdateShape};
 

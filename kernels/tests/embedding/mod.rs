@@ -1,10 +1,12 @@
 //! Embedding lookups: what the host prepares, and the kernels.
 
 mod bags;
+mod lookup;
 mod partition;
 mod peer;
 mod sparse_core;
 mod stack;
+mod tensor_core;
 mod update;
 
 use proptest::prelude::*;

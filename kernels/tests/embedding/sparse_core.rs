@@ -32,7 +32,7 @@ fn run(kernel: Kernel, inputs: &[Array]) -> Vec<Array> {
     outcome.unwrap_or_else(|e| panic!("{e}")).outputs
 }
 
-fn close(found: &Array, expected: &Array, ulp: u64) {
+pub(super) fn close(found: &Array, expected: &Array, ulp: u64) {
     let comparison = compare(expected, found, &Tolerance::ulp(ulp));
     assert!(comparison.describe_bad().is_none(), "{:?}", comparison.describe_bad());
 }
@@ -56,7 +56,7 @@ fn a_gather_gives_the_rows_of_its_ids() {
 }
 
 /// Bags of 0 to 4 ids, some of them repeated, and a weight for each.
-fn ragged(rows: usize, n_bags: usize, weighted: bool) -> Bags {
+pub(super) fn ragged(rows: usize, n_bags: usize, weighted: bool) -> Bags {
     let lengths: Vec<usize> = (0..n_bags).map(|bag| bag * 5 % 7 % 5).collect();
     let mut offsets = vec![0_u32];
     for length in &lengths {
@@ -183,7 +183,7 @@ fn what_makes_no_kernel_is_refused() {
 
 /// libtpu accepts a kernel, and so does the validator without a warning.
 #[cfg(feature = "mlir")]
-fn compiles(kernel: Kernel, target: &'static Target) {
+pub(super) fn compiles(kernel: Kernel, target: &'static Target) {
     use systole::aot::{self, Options, Request};
     let name = kernel.name.clone();
     let valid = valid::check(kernel, target).unwrap_or_else(|e| panic!("{name} on {target}: {e}"));

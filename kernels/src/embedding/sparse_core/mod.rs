@@ -252,7 +252,7 @@ impl BagForm {
     }
 
     /// Whether a kernel of this form can do what another does.
-    fn serves(self, other: BagForm) -> bool {
+    pub(super) fn serves(self, other: BagForm) -> bool {
         match self {
             BagForm::Sum => other == BagForm::Sum,
             BagForm::Scaled => other != BagForm::Weighted,
@@ -270,13 +270,13 @@ pub struct BagBatch {
     pub factors: Array,
 }
 
-fn integers(values: Vec<i32>) -> Array {
+pub(super) fn integers(values: Vec<i32>) -> Array {
     // As many elements as the shape says; an empty array would fit no kernel.
     let shape = [values.len()];
     Array::new(&shape, ArrayData::I32(values)).unwrap_or_else(|_| Array::zeros(DType::I32, &[0]))
 }
 
-fn floats(values: Vec<f32>) -> Array {
+pub(super) fn floats(values: Vec<f32>) -> Array {
     let shape = [values.len()];
     Array::new(&shape, ArrayData::F32(values)).unwrap_or_else(|_| Array::zeros(DType::F32, &[0]))
 }
