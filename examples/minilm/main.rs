@@ -226,6 +226,7 @@ fn on_target(model: &MiniLm, name: &str, json: bool) -> Result<(), Box<dyn Error
         }
         println!("  HBM, with kernels:  {:>13} bytes", number(kernels.hbm_bytes));
         println!("  HBM, XLA alone:     {:>13} bytes", number(xla.hbm_bytes));
+        println!("\nwith kernels\n{kernels}\nXLA alone\n{xla}");
     }
     Ok(())
 }
