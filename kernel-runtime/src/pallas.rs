@@ -69,7 +69,8 @@
 //! | `bitcast` to another width | same | `bitcast_rows` | `rows_of_bf16_as_words`, `words_as_rows_of_bf16`, `bits_as_another_type` |
 //! | `pack_elementwise`, `unpack_elementwise` | same | `pack`, `unpack` of bf16 and of integers of 8 and 16 bits | `packed_as_bf16`, `unpacked_from_bf16`, `interleaved_by_bits` |
 //! | `stochastic_round` | better | to bf16, on v4 as well, and by the interpreter | `rounded_at_random` |
-//! | int4, float8 | not yet | | `int4_is_missing`, `float8_is_missing` |
+//! | int4, float8 (`e4m3fn`, `e5m2`) | better | `i4`, `f8e4m3fn`, `f8e5m2` are stored, copied, cast and multiplied, with bits as `ml_dtypes` has them; what would compute with them is refused with the cure | `every_i4_as_bf16`, `every_f8e4m3fn_as_f32`, `f32_rounded_to_f8e5m2`, `i4_in_blocks_of_64_of_128`, `f8e4m3fn_in_copies`, `product_of_int4`, `product_of_bf16_by_float8`, `sum_of_int4` |
+//! | uint4, `float8_e4m3b11fnuz` | not yet | | `uint4_is_missing`, `float8_with_a_larger_bias_is_missing` |
 //! | `prng_seed`, `prng_random_bits` | better | real bits in the interpreter, which tells of bits without a seed | `bits_of_the_core_differ`, `bits_without_a_seed` |
 //! | `jax.random` in kernels | same | `threefry_bits`, `threefry_fold_in`, `uniform`, `normal`: the numbers of JAX; `philox_4x32` | `bits_of_threefry`, `trace/functions::threefry_gives_the_numbers_of_jax` |
 //!

@@ -132,7 +132,7 @@ impl Chip {
     pub fn packing(&self, dtype: DType) -> usize {
         match dtype {
             DType::Bool => 1,
-            _ => 4 / dtype.size_bytes(),
+            _ => 32 / dtype.size_bits(),
         }
     }
 

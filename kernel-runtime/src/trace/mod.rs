@@ -69,7 +69,7 @@ pub use semaphore::{
     DmaSemaphore, OneDmaSemaphore, OneSemaphore, ReadableView, Semaphore, WritableView, start_copy,
     wait_copy,
 };
-pub use shape::{concat, dot, dot_t, dot_with, iota};
+pub use shape::{concat, dot, dot_mixed, dot_t, dot_with, iota};
 pub use sparse::{sort, sort_descending, sort_masked, subcore_barrier};
 
 /// What macro output calls. Not for people: it changes with the macros.

@@ -155,6 +155,19 @@ impl Op {
         operands: &[&Type],
         regions: &[RegionTypes],
     ) -> Result<Results, InferError> {
+        let results = self.infer_results(operands, regions)?;
+        if !self.takes_stored() {
+            let types = operands.iter().copied().chain(&results);
+            expect_computed(self.mnemonic(), types.map(Type::dtype))?;
+        }
+        Ok(results)
+    }
+
+    fn infer_results(
+        &self,
+        operands: &[&Type],
+        regions: &[RegionTypes],
+    ) -> Result<Results, InferError> {
         match self {
             Op::Elementwise(op) => op.infer(operands),
             Op::Shape(op) => op.infer(operands),
@@ -168,6 +181,25 @@ impl Op {
             Op::Sparse(op) => op.infer(operands),
             Op::Control(op) => op.infer(operands, regions),
             Op::Debug(op) => op.infer(operands),
+        }
+    }
+
+    /// Whether it takes element types that [only store](super::DType::only_stores).
+    fn takes_stored(&self) -> bool {
+        match self {
+            // Their type rule says it of each.
+            Op::Elementwise(_) => true,
+            Op::Dot(_) | Op::Control(_) => true,
+            Op::Memory(op) => !op.masked(),
+            Op::Dma(DmaOp::Start(start)) => !start.add,
+            Op::Dma(DmaOp::Wait(_)) => true,
+            Op::Shape(_)
+            | Op::Convert(_)
+            | Op::Reduce(_)
+            | Op::Sync(_)
+            | Op::Sparse(_)
+            | Op::Random(_)
+            | Op::Debug(_) => false,
         }
     }
 
@@ -191,6 +223,17 @@ pub(crate) fn expect_operands(name: &str, operands: &[&Type], n: usize) -> Resul
         return Ok(());
     }
     Err(InferError::ty(format!("`{name}` takes {n} operands, but {} were given", operands.len())))
+}
+
+/// Refuses element types that [only store](super::DType::only_stores).
+pub(crate) fn expect_computed(
+    name: &str,
+    dtypes: impl IntoIterator<Item = super::DType>,
+) -> Result<(), InferError> {
+    let Some(dtype) = dtypes.into_iter().find(|dtype| dtype.only_stores()) else { return Ok(()) };
+    let wider = if dtype.is_float() { "f32" } else { "i32" };
+    Err(InferError::ty(format!("`{name}` does not compute with `{dtype}`, which only stores"))
+        .help(format!("cast first: `.cast::<{wider}>()`, or bf16; and back before it is stored")))
 }
 
 /// The element type and shape of an operand that must be a tile.

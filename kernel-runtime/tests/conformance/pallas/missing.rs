@@ -8,13 +8,13 @@ use systole::prelude::*;
 pub(super) fn cases() -> Vec<Case> {
     vec![
         missing_type(
-            "int4_is_missing",
-            "i4",
-            "tpu_ops_test::OpsTest::test_tpu_int4_upcast_and_matmul",
+            "uint4_is_missing",
+            "u4",
+            "tpu_ops_test::OpsTest::test_unsigned_dtype_dot_raises",
         ),
         missing_type(
-            "float8_is_missing",
-            "f8e4m3fn",
+            "float8_with_a_larger_bias_is_missing",
+            "f8e4m3b11fnuz",
             "pallas_test::PallasCallTest::test_float8_e4m3b11fnuz_dot",
         ),
         missing_op(
