@@ -16,6 +16,7 @@ mod import;
 mod interp;
 #[cfg(feature = "mlir")]
 mod mosaic;
+mod mxu;
 mod narrow;
 mod pipeline;
 mod pjrt;

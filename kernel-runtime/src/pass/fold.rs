@@ -116,6 +116,7 @@ impl Folder<'_> {
             | Op::Sync(_)
             | Op::Sparse(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Debug(_) => {
                 self.append(op.op.clone(), &operands, &[], &self.result_types(op), op.loc)
             }
@@ -351,6 +352,7 @@ impl Live<'_> {
                 | Op::Shape(_)
                 | Op::Convert(_)
                 | Op::Random(_)
+                | Op::Mxu(_)
                 | Op::Reduce(_)
                 | Op::Dot(_)
                 | Op::Memory(_)

@@ -1,7 +1,7 @@
 //! The table. Sources: JAX's `tpu_info` for sizes, peaks and matmul types; libtpu 0.0.51 by trial
 //! for the scoped VMEM limits and topology names; clocks are peak flops over flops per cycle.
 
-use super::{Chip, SparseCores, Target};
+use super::{Chip, MxuSums, SparseCores, Target};
 use crate::ir::DType::{self, BF16, F8E4M3FN, F8E5M2, F32, I4, I8, U8};
 
 const KIB: u64 = 1024;
@@ -82,6 +82,7 @@ pub static V4: Target = Target {
         strided_roll: false,
         sublane_gather: false,
         stochastic_round: false,
+        mxu_sums: None,
         has_cycle_model: false,
         sparse: None,
     }),
@@ -110,6 +111,7 @@ pub static V5E: Target = Target {
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: None,
     }),
@@ -138,6 +140,7 @@ pub static V5P: Target = Target {
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: Some(SparseCores { n_cores: 4, ..SPARSE_LARGE }),
     }),
@@ -166,6 +169,7 @@ pub static V6E: Target = Target {
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: Some(SparseCores { tile_bytes: 256 * KIB, shared_bytes: 4 * MIB, ..SPARSE_LARGE }),
     }),
@@ -194,6 +198,8 @@ pub static TPU7X: Target = Target {
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        // By trial with libtpu 0.0.51.
+        mxu_sums: Some(MxuSums { n_registers: 2, n_rows: 1024 }),
         has_cycle_model: true,
         sparse: Some(SparseCores { lanes: 16, ..SPARSE_LARGE }),
     }),

@@ -26,6 +26,7 @@ pub(crate) mod key;
 mod launch;
 mod math;
 mod mesh;
+mod mxu;
 mod operators;
 mod pack;
 mod pipeline;
@@ -50,6 +51,7 @@ pub use handle::{Scalar, SelectCondition, Tile, full, scalar, select, zeros};
 pub use index::{AxisIndex, RefIndex, Slice, ds};
 pub use kernel_fn::{ArgSpec, KernelFn, ParamSpec};
 pub use mesh::{MeshAxis, Remote, barrier, barrier_semaphore, core, device, device_at, device_id};
+pub use mxu::MatrixUnit;
 pub use pack::{Packed, pack};
 pub use pipeline::{
     Block, BlockIndex, BlockSize, BlockSizes, BlockSpec, Fetched, PipelineGrid, Sent, Spec, Specs,

@@ -2,7 +2,8 @@
 
 use super::affine;
 use crate::ir::ops::{
-    Binary, Compare, ControlOp, DmaOp, Elementwise, MemoryOp, Op, ReduceKind, SparseOp, Unary,
+    Binary, Compare, ControlOp, DmaOp, Elementwise, MemoryOp, MxuOp, Op, ReduceKind, SparseOp,
+    Unary,
 };
 use crate::ir::{BlockId, DType, Extent, Kernel, MemorySpace, OpData, Param, Type, Value};
 
@@ -117,12 +118,18 @@ fn op_cost(kernel: &Kernel, op: &OpData) -> Work {
             }
             _ => Work::default(),
         },
+        // What it multiplies by is a square.
+        Op::Mxu(MxuOp::AccLhs { .. }) => {
+            let k = op.operands.first().map_or(0, |&lhs| kernel.ty(lhs).shape()[1]);
+            flops(2.0 * n_elems(op.operands.first()) * k as f64)
+        }
         Op::Sparse(sparse) => sparse_cost(kernel, sparse, op),
         Op::Dma(dma) => Work { bytes: copied_bytes(kernel, dma, op), ..Work::default() },
         Op::Control(control) => control_cost(kernel, *control, op),
         Op::Convert(_) => flops(n_elems(op.results.first())),
         Op::Shape(_)
         | Op::Random(_)
+        | Op::Mxu(MxuOp::PushRhs { .. } | MxuOp::Pop { .. })
         | Op::Memory(MemoryOp::Load { .. } | MemoryOp::Store { .. })
         | Op::Sync(_)
         | Op::Debug(_) => Work::default(),

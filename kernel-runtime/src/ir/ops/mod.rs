@@ -12,6 +12,7 @@ pub mod dot;
 pub mod elementwise;
 pub mod indirect;
 pub mod memory;
+pub mod mxu;
 pub mod random;
 pub mod reduce;
 pub mod shape;
@@ -28,6 +29,7 @@ pub use indirect::{
     Direction, Indirect, IndirectOperands, IndirectRef, IndirectStart, IndirectValues,
 };
 pub use memory::{Access, AccessDim, MemoryOp, Start};
+pub use mxu::MxuOp;
 pub use random::RandomOp;
 pub use reduce::{ReduceKind, ReduceOp};
 pub use shape::{RollStride, ShapeOp};
@@ -51,6 +53,8 @@ pub enum Op {
     Reduce(ReduceOp),
     /// Matrix product.
     Dot(DotOp),
+    /// Explicit control of the matrix units.
+    Mxu(MxuOp),
     /// Loads and stores.
     Memory(MemoryOp),
     /// Asynchronous copies.
@@ -137,6 +141,7 @@ impl Op {
             Op::Random(op) => op.mnemonic(),
             Op::Reduce(op) => op.mnemonic(),
             Op::Dot(_) => DotOp::MNEMONIC,
+            Op::Mxu(op) => op.mnemonic(),
             Op::Memory(op) => op.mnemonic(),
             Op::Dma(op) => op.mnemonic(),
             Op::Sync(op) => op.mnemonic(),
@@ -175,6 +180,7 @@ impl Op {
             Op::Random(op) => op.infer(operands),
             Op::Reduce(op) => op.infer(operands),
             Op::Dot(op) => op.infer(operands),
+            Op::Mxu(op) => op.infer(operands),
             Op::Memory(op) => op.infer(operands),
             Op::Dma(op) => op.infer(operands),
             Op::Sync(op) => op.infer(operands),
@@ -189,7 +195,7 @@ impl Op {
         match self {
             // Their type rule says it of each.
             Op::Elementwise(_) => true,
-            Op::Dot(_) | Op::Control(_) => true,
+            Op::Dot(_) | Op::Mxu(_) | Op::Control(_) => true,
             Op::Memory(op) => !op.masked(),
             Op::Dma(DmaOp::Start(start)) => !start.add,
             Op::Dma(DmaOp::Wait(_)) => true,
@@ -212,7 +218,7 @@ impl Op {
             Op::Memory(op) => matches!(op, MemoryOp::Store { .. }),
             Op::Sparse(op) => op.has_effect(),
             Op::Control(op) => !matches!(op, ControlOp::GridExtent { .. } | ControlOp::DeviceId),
-            Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => true,
+            Op::Mxu(_) | Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => true,
         }
     }
 }

@@ -23,11 +23,6 @@ pub(super) fn cases() -> Vec<Case> {
             "ops_test::OpsTest::test_nextafter",
         ),
         missing_op(
-            "control_of_the_matrix_unit_is_missing",
-            "matmul_push_rhs %1",
-            "tpu_pallas_test::ExplicitMXUTest::test_basic",
-        ),
-        missing_op(
             "trace_values_are_missing",
             "trace_value %1",
             "tpu_trace_value_test::SparseCoreTraceValueTest::test_trace_value",

@@ -25,6 +25,7 @@ mod prefetch;
 mod reductions;
 mod semaphores;
 mod shapes;
+mod units;
 
 use crate::backend::{Backend, spoil};
 use crate::batch::array;
@@ -213,6 +214,7 @@ pub(crate) fn cases() -> Vec<Case> {
         control::cases,
         dtypes::cases,
         narrow::cases,
+        units::cases,
         shapes::cases,
         numbers::cases,
         checks::cases,
