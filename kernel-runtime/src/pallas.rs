@@ -65,11 +65,12 @@
 //! | reductions, `argmax`, `argmin` | better | of integers too; `sum_all`, `max_all`, `min_all`, `any`, `all` to scalars | `sum_along_axis_0_of_i32`, `max_of_all_31x300_i32`, `argmax_of_ints`, `any_and_all_with_one_false` |
 //! | `dot_general`, all transposes, precisions | same | `dot`, `dot_t`, `dot_with`; of matrices, without batch axes | `product_with_the_left_side_transposed`, `product_f32_in_three_passes`, `product_of_bytes`, `product_of_batches` |
 //! | running sums (`cumsum`) | not yet | a product with a triangle of ones | `running_sums_are_missing` |
-//! | explicit control of the matrix unit | not yet | | `control_of_the_matrix_unit_is_missing` |
+//! | explicit control of the matrix unit (`matmul_push_rhs`, `matmul_acc_lhs`, `matmul_pop`) | better | [`MatrixUnit`](crate::trace::MatrixUnit), on 7x; what is left in the unit, or taken out of turn, is an error of the interpreter | `unit_multiplies`, `unit_sums_up`, `units_share_the_work`, `mxu/mod::units_used_out_of_turn_are_told` |
 //! | `bitcast` to another width | same | `bitcast_rows` | `rows_of_bf16_as_words`, `words_as_rows_of_bf16`, `bits_as_another_type` |
 //! | `pack_elementwise`, `unpack_elementwise` | same | `pack`, `unpack` of bf16 and of integers of 8 and 16 bits | `packed_as_bf16`, `unpacked_from_bf16`, `interleaved_by_bits` |
 //! | `stochastic_round` | better | to bf16, on v4 as well, and by the interpreter | `rounded_at_random` |
-//! | int4, float8 | not yet | | `int4_is_missing`, `float8_is_missing` |
+//! | int4, float8 (`e4m3fn`, `e5m2`) | better | `i4`, `f8e4m3fn`, `f8e5m2` are stored, copied, cast and multiplied, with bits as `ml_dtypes` has them; what would compute with them is refused with the cure | `every_i4_as_bf16`, `every_f8e4m3fn_as_f32`, `f32_rounded_to_f8e5m2`, `i4_in_blocks_of_64_of_128`, `f8e4m3fn_in_copies`, `product_of_int4`, `product_of_bf16_by_float8`, `sum_of_int4` |
+//! | uint4, `float8_e4m3b11fnuz` | not yet | | `uint4_is_missing`, `float8_with_a_larger_bias_is_missing` |
 //! | `prng_seed`, `prng_random_bits` | better | real bits in the interpreter, which tells of bits without a seed | `bits_of_the_core_differ`, `bits_without_a_seed` |
 //! | `jax.random` in kernels | same | `threefry_bits`, `threefry_fold_in`, `uniform`, `normal`: the numbers of JAX; `philox_4x32` | `bits_of_threefry`, `trace/functions::threefry_gives_the_numbers_of_jax` |
 //!

@@ -17,6 +17,8 @@ mod interp;
 mod jobs;
 #[cfg(feature = "mlir")]
 mod mosaic;
+mod mxu;
+mod narrow;
 mod pipeline;
 mod pjrt;
 mod remote;

@@ -9,6 +9,7 @@ pub mod embedding;
 pub mod flash_attention;
 pub mod layer_norm;
 pub mod matmul;
+pub mod matmul_quantized;
 pub mod rms_norm;
 pub mod scale_add;
 pub mod softmax;
@@ -30,6 +31,11 @@ pub static KERNELS: &[KernelEntry] = &[
         name: "matmul",
         doc: "matrix product with a fused epilogue",
         specs: matmul::specs::specs,
+    },
+    KernelEntry {
+        name: "matmul_quantized",
+        doc: "matrix product with weights of 8 or 4 bits, scaled per channel or group",
+        specs: matmul_quantized::specs::specs,
     },
     KernelEntry {
         name: "scale_add",

@@ -105,6 +105,8 @@ codes! {
     VALID_SMEM_OVERFLOW = "valid::smem_overflow": "Prefetched tables and scratch do not fit the core's scalar memory of 1 MiB. Keep large tables in HBM.";
     VALID_SMEM_TYPE = "valid::smem_type": "Scalar memory holds 32-bit elements. Convert the table to `i32` or `f32` first.";
     VALID_UNSUPPORTED_MATMUL = "valid::unsupported_matmul": "The matrix unit of this TPU generation does not multiply these element types. The message says which it does; `int8`, for one, is there on v5e, v5p and v6e alone.";
+    VALID_UNSUPPORTED_MXU = "valid::unsupported_mxu": "The matrix units of this TPU generation keep no sums of their own, so that a kernel cannot control them step by step. `dot` is there on all.";
+    VALID_MXU = "valid::mxu": "Explicit control of a matrix unit breaks one of its rules: operands as wide as the unit, registers and rows that it has, 8-bit or bf16 floats, and no `dot` in the same kernel.";
     VALID_UNSUPPORTED_DTYPE = "valid::unsupported_dtype": "TPUs do not compute in `f16`. `bf16` has the same size and the range of `f32`.";
     VALID_UNSUPPORTED_BUFFERING = "valid::unsupported_buffering": "The pipeline that libtpu makes of a grid keeps one or two buffers per block.";
     VALID_SPARSE_KERNEL = "valid::sparse_kernel": "A SparseCore kernel has the cores and the subcores of a core as its two grid axes (one of the scalar subcores has the cores alone), of known extents; its arrays stay in HBM and have no blocks; a scalar subcore has no memory for tiles. Memory that subcores share, and axes of subcores, belong to SparseCore kernels alone.";
@@ -203,6 +205,7 @@ codes! {
     INTERP_BARRIER = "interp::barrier": "Subcores of a core come to different numbers of barriers: some wait at one while others have ended, or wait for something else. On a chip the core would hang. Every subcore passes every barrier: no barrier stands in a branch or loop that depends on the subcore.";
     INTERP_INDEX_OVERFLOW = "interp::index_overflow": "Index arithmetic left the range of 32 bits and wrapped around, and the result is used as an index, a bound or a block number. Divide before multiplying, or give the kernel a part of the array.";
     INTERP_UNSEEDED = "interp::unseeded": "Random bits were taken from the core's generator before it was seeded. What a chip gives then depends on what ran before; and steps of a `parallel` axis may run on cores of their own, so that each must seed for itself.";
+    INTERP_MXU = "interp::mxu": "A matrix unit under explicit control was used out of turn: a register was staged twice or loaded while empty, sums were popped that are not there, or something was left in the unit at the end. libtpu compiles it all, and the chip gives wrong numbers or hangs.";
     INTERP_ASSERTION = "interp::assertion": "An assertion of the kernel failed.";
     INTERP_NON_FINITE = "interp::non_finite": "An op gave NaN or an infinity although its operands had none. Asked for by `Options::trap_non_finite`; the line named is where it began.";
 

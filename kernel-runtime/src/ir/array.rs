@@ -1,6 +1,7 @@
 //! Host arrays: what kernels are called with and give back.
 
 use super::dtype::{DType, Element};
+use super::narrow::{f8e4m3fn, f8e5m2, i4};
 use half::{bf16, f16};
 
 /// The elements of an [`Array`], row-major.
@@ -8,6 +9,8 @@ use half::{bf16, f16};
 pub enum ArrayData {
     /// Truth values, one byte each, 0 or 1.
     Bool(Vec<u8>),
+    /// Signed 4-bit integers, one byte each.
+    I4(Vec<i4>),
     /// Signed 8-bit integers.
     I8(Vec<i8>),
     /// Signed 16-bit integers.
@@ -20,6 +23,10 @@ pub enum ArrayData {
     U16(Vec<u16>),
     /// Unsigned 32-bit integers.
     U32(Vec<u32>),
+    /// Floats of 8 bits, 4 of them the exponent.
+    F8E4M3FN(Vec<f8e4m3fn>),
+    /// Floats of 8 bits, 5 of them the exponent.
+    F8E5M2(Vec<f8e5m2>),
     /// bfloat16.
     BF16(Vec<bf16>),
     /// IEEE binary16.
@@ -33,12 +40,15 @@ macro_rules! each_data {
     ($data:expr, $v:ident => $body:expr) => {
         match $data {
             ArrayData::Bool($v) => $body,
+            ArrayData::I4($v) => $body,
             ArrayData::I8($v) => $body,
             ArrayData::I16($v) => $body,
             ArrayData::I32($v) => $body,
             ArrayData::U8($v) => $body,
             ArrayData::U16($v) => $body,
             ArrayData::U32($v) => $body,
+            ArrayData::F8E4M3FN($v) => $body,
+            ArrayData::F8E5M2($v) => $body,
             ArrayData::BF16($v) => $body,
             ArrayData::F16($v) => $body,
             ArrayData::F32($v) => $body,
@@ -90,12 +100,15 @@ impl Array {
         let n = n_elems(shape);
         let data = match dtype {
             DType::Bool => ArrayData::Bool(vec![0; n]),
+            DType::I4 => ArrayData::I4(vec![i4::default(); n]),
             DType::I8 => ArrayData::I8(vec![0; n]),
             DType::I16 => ArrayData::I16(vec![0; n]),
             DType::I32 => ArrayData::I32(vec![0; n]),
             DType::U8 => ArrayData::U8(vec![0; n]),
             DType::U16 => ArrayData::U16(vec![0; n]),
             DType::U32 => ArrayData::U32(vec![0; n]),
+            DType::F8E4M3FN => ArrayData::F8E4M3FN(vec![f8e4m3fn::default(); n]),
+            DType::F8E5M2 => ArrayData::F8E5M2(vec![f8e5m2::default(); n]),
             DType::BF16 => ArrayData::BF16(vec![bf16::ZERO; n]),
             DType::F16 => ArrayData::F16(vec![f16::ZERO; n]),
             DType::F32 => ArrayData::F32(vec![0.0; n]),
@@ -155,12 +168,15 @@ impl Array {
         }
         let data = match dtype {
             DType::Bool => ArrayData::Bool(values.iter().map(|&v| u8::from(v != 0.0)).collect()),
+            DType::I4 => ArrayData::I4(all(values)),
             DType::I8 => ArrayData::I8(all(values)),
             DType::I16 => ArrayData::I16(all(values)),
             DType::I32 => ArrayData::I32(all(values)),
             DType::U8 => ArrayData::U8(all(values)),
             DType::U16 => ArrayData::U16(all(values)),
             DType::U32 => ArrayData::U32(all(values)),
+            DType::F8E4M3FN => ArrayData::F8E4M3FN(all(values)),
+            DType::F8E5M2 => ArrayData::F8E5M2(all(values)),
             DType::BF16 => ArrayData::BF16(all(values)),
             DType::F16 => ArrayData::F16(all(values)),
             DType::F32 => ArrayData::F32(all(values)),
@@ -180,12 +196,15 @@ impl Array {
     pub fn dtype(&self) -> DType {
         match self.data {
             ArrayData::Bool(_) => DType::Bool,
+            ArrayData::I4(_) => DType::I4,
             ArrayData::I8(_) => DType::I8,
             ArrayData::I16(_) => DType::I16,
             ArrayData::I32(_) => DType::I32,
             ArrayData::U8(_) => DType::U8,
             ArrayData::U16(_) => DType::U16,
             ArrayData::U32(_) => DType::U32,
+            ArrayData::F8E4M3FN(_) => DType::F8E4M3FN,
+            ArrayData::F8E5M2(_) => DType::F8E5M2,
             ArrayData::BF16(_) => DType::BF16,
             ArrayData::F16(_) => DType::F16,
             ArrayData::F32(_) => DType::F32,

@@ -1,5 +1,6 @@
 //! Element types, as data ([`DType`]) and as Rust types ([`Element`]).
 
+use super::narrow::{f8e4m3fn, f8e5m2, i4};
 use half::{bf16, f16};
 use std::fmt;
 
@@ -8,6 +9,8 @@ use std::fmt;
 pub enum DType {
     /// A truth value; one byte in arrays.
     Bool,
+    /// Signed 4-bit integer; one byte in arrays of the host. It [only stores](DType::only_stores).
+    I4,
     /// Signed 8-bit integer.
     I8,
     /// Signed 16-bit integer.
@@ -20,6 +23,11 @@ pub enum DType {
     U16,
     /// Unsigned 32-bit integer.
     U32,
+    /// 8-bit float: 4 exponent bits, 3 fraction bits, no infinity. It
+    /// [only stores](DType::only_stores).
+    F8E4M3FN,
+    /// 8-bit float: 5 exponent bits, 2 fraction bits. It [only stores](DType::only_stores).
+    F8E5M2,
     /// bfloat16: 8 exponent bits, 7 fraction bits.
     BF16,
     /// IEEE binary16.
@@ -31,6 +39,24 @@ pub enum DType {
 impl DType {
     /// Every element type.
     pub const ALL: &[DType] = &[
+        DType::Bool,
+        DType::I4,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::F8E4M3FN,
+        DType::F8E5M2,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+    ];
+
+    /// The element types that ops compute with: every one that does not
+    /// [only store](DType::only_stores).
+    pub const COMPUTED: &[DType] = &[
         DType::Bool,
         DType::I8,
         DType::I16,
@@ -47,12 +73,15 @@ impl DType {
     pub fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
+            DType::I4 => "i4",
             DType::I8 => "i8",
             DType::I16 => "i16",
             DType::I32 => "i32",
             DType::U8 => "u8",
             DType::U16 => "u16",
             DType::U32 => "u32",
+            DType::F8E4M3FN => "f8e4m3fn",
+            DType::F8E5M2 => "f8e5m2",
             DType::BF16 => "bf16",
             DType::F16 => "f16",
             DType::F32 => "f32",
@@ -64,18 +93,40 @@ impl DType {
         DType::ALL.iter().copied().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes of one element in an array.
+    /// Bytes of one element in an array of the host.
     pub fn size_bytes(self) -> usize {
+        self.size_bits().div_ceil(8)
+    }
+
+    /// Bits of one element in the memory of a device.
+    pub fn size_bits(self) -> usize {
         match self {
-            DType::Bool | DType::I8 | DType::U8 => 1,
-            DType::I16 | DType::U16 | DType::BF16 | DType::F16 => 2,
-            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I4 => 4,
+            DType::Bool | DType::I8 | DType::U8 | DType::F8E4M3FN | DType::F8E5M2 => 8,
+            DType::I16 | DType::U16 | DType::BF16 | DType::F16 => 16,
+            DType::I32 | DType::U32 | DType::F32 => 32,
         }
+    }
+
+    /// Whether it is a type to store numbers in alone: loads, stores, copies, `cast` and `dot` take
+    /// it, and nothing else computes with it.
+    pub fn only_stores(self) -> bool {
+        !DType::COMPUTED.contains(&self)
     }
 
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, DType::BF16 | DType::F16 | DType::F32)
+        match self {
+            DType::F8E4M3FN | DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 => true,
+            DType::Bool
+            | DType::I4
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::U8
+            | DType::U16
+            | DType::U32 => false,
+        }
     }
 
     /// Whether it is an integer type (`bool` is none).
@@ -85,7 +136,7 @@ impl DType {
 
     /// Whether it is a signed integer type.
     pub fn is_signed_int(self) -> bool {
-        matches!(self, DType::I8 | DType::I16 | DType::I32)
+        matches!(self, DType::I4 | DType::I8 | DType::I16 | DType::I32)
     }
 
     /// Reduces a mathematical integer to this integer type, wrapping; `bool` keeps the lowest bit.
@@ -96,13 +147,14 @@ impl DType {
     pub fn wrap_int(self, value: i64) -> i64 {
         match self {
             DType::Bool => value & 1,
+            DType::I4 => i4::from_low_bits(value).into(),
             DType::I8 => i64::from(value as i8),
             DType::I16 => i64::from(value as i16),
             DType::I32 => i64::from(value as i32),
             DType::U8 => i64::from(value as u8),
             DType::U16 => i64::from(value as u16),
             DType::U32 => i64::from(value as u32),
-            DType::BF16 | DType::F16 | DType::F32 => value,
+            DType::F8E4M3FN | DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 => value,
         }
     }
 
@@ -114,13 +166,19 @@ impl DType {
     /// The smallest and largest value of an integer type.
     pub fn int_range(self) -> Option<(i64, i64)> {
         Some(match self {
+            DType::I4 => (i4::MIN.into(), i4::MAX.into()),
             DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
             DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
             DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
             DType::U8 => (0, i64::from(u8::MAX)),
             DType::U16 => (0, i64::from(u16::MAX)),
             DType::U32 => (0, i64::from(u32::MAX)),
-            DType::Bool | DType::BF16 | DType::F16 | DType::F32 => return None,
+            DType::Bool
+            | DType::F8E4M3FN
+            | DType::F8E5M2
+            | DType::BF16
+            | DType::F16
+            | DType::F32 => return None,
         })
     }
 
@@ -129,7 +187,17 @@ impl DType {
         match self {
             DType::BF16 => bf16::from_f32(value).to_f32(),
             DType::F16 => f16::from_f32(value).to_f32(),
-            _ => value,
+            DType::F8E4M3FN => f8e4m3fn::from_f32(value).to_f32(),
+            DType::F8E5M2 => f8e5m2::from_f32(value).to_f32(),
+            DType::F32
+            | DType::Bool
+            | DType::I4
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::U8
+            | DType::U16
+            | DType::U32 => value,
         }
     }
 }
@@ -147,7 +215,7 @@ mod sealed {
 /// A Rust type that stands for a [`DType`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type of a tile",
-    note = "element types are f32, bf16, f16, i8, i16, i32, u8, u16, u32 and bool"
+    note = "element types are f32, bf16, f16, i8, i16, i32, u8, u16, u32, bool, f8e4m3fn, f8e5m2 and i4"
 )]
 pub trait Element:
     sealed::Sealed + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static
@@ -160,11 +228,13 @@ pub trait Element:
     fn from_f64(value: f64) -> Self;
 }
 
-/// An element type with arithmetic.
-pub trait Num: Element {
+/// An element type that `dot` multiplies: one with arithmetic, or one that only stores.
+pub trait Factor: Element {
     /// The element type in which `dot` accumulates: `f32` for floats, `i32` for integers.
     type Acc: Num;
 }
+/// An element type with arithmetic.
+pub trait Num: Factor {}
 /// A floating-point element type.
 pub trait Float: Num<Acc = f32> {}
 /// An integer element type.
@@ -178,14 +248,22 @@ macro_rules! elements {
             fn to_f64(self) -> f64 { let $x = self; $to }
             fn from_f64($y: f64) -> Self { $from }
         }
-        impl Num for $ty {
+        impl Factor for $ty {
             type Acc = $acc;
         }
-        impl $class for $ty {}
+        elements!(@arithmetic $class $ty);
     )*};
+    (@arithmetic Storage $ty:ty) => {};
+    (@arithmetic $class:ident $ty:ty) => {
+        impl Num for $ty {}
+        impl $class for $ty {}
+    };
 }
 
 elements! {
+    i4, I4, Storage, i32, |x| f64::from(x.get()), |y| i4::from_low_bits((y as i64).clamp(-8, 7));
+    f8e4m3fn, F8E4M3FN, Storage, f32, |x| x.to_f64(), |y| f8e4m3fn::from_f64(y);
+    f8e5m2, F8E5M2, Storage, f32, |x| x.to_f64(), |y| f8e5m2::from_f64(y);
     i8, I8, Int, i32, |x| f64::from(x), |y| y as i8;
     i16, I16, Int, i32, |x| f64::from(x), |y| y as i16;
     i32, I32, Int, i32, |x| f64::from(x), |y| y as i32;

@@ -71,6 +71,7 @@ impl OpData {
             | Op::Shape(_)
             | Op::Convert(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Sync(_)

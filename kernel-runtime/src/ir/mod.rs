@@ -57,6 +57,9 @@
 //!   dividend.
 //! * `cast` rounds to nearest even between floats; float to integer truncates towards zero and
 //!   saturates, NaN gives 0; to `bool` it means `!= 0`.
+//! * `i4`, `f8e4m3fn` and `f8e5m2` [only store](DType::only_stores) numbers. A `cast` to an 8-bit
+//!   float rounds once, to nearest even; what is too large becomes an infinity, which `f8e4m3fn`
+//!   has not and takes NaN for.
 //! * `dot` accumulates in `f32` (`i32` for integers). Its [`ops::Precision`] says how many bf16 passes
 //!   stand for an `f32` product: `Medium` one, `High` three, `Highest` six.
 
@@ -65,18 +68,20 @@ pub mod builder;
 pub mod dtype;
 pub mod kernel;
 pub mod loc;
+pub mod narrow;
 pub mod ops;
 mod text;
 pub mod ty;
 
 pub use array::Array;
 pub use builder::Builder;
-pub use dtype::{DType, Element, Float, Int, Num};
+pub use dtype::{DType, Element, Factor, Float, Int, Num};
 pub use kernel::{
     BlockData, BlockDim, BlockId, Buffering, CompileParams, Core, Extent, GridAxis, Kernel,
     MeshAxis, OpData, OpId, Param, ParamAxis, ParamKind, Scratch, Semantics, SemaphoreArray,
     SideEffects, StatedCost, Streams, Value, ValueDef, Window,
 };
 pub use loc::{Loc, LocId};
+pub use narrow::{f8e4m3fn, f8e5m2, i4};
 pub use ops::Op;
 pub use ty::{MemorySpace, SemaphoreKind, Shape, Type};

@@ -116,6 +116,7 @@ impl Folder<'_> {
             | Op::Sync(_)
             | Op::Sparse(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Debug(_) => {
                 self.append(op.op.clone(), &operands, &[], &self.result_types(op), op.loc)
             }
@@ -270,6 +271,9 @@ fn eval_compare(op: Compare, x: Literal, y: Literal) -> Option<Literal> {
 }
 
 fn eval_cast(dtype: DType, x: Literal) -> Option<Literal> {
+    if dtype.only_stores() {
+        return None;
+    }
     match (x.as_f32(), x.as_int(), dtype.int_range()) {
         (Some(value), _, Some((lo, hi))) => Some(Literal::int(dtype, (value as i64).clamp(lo, hi))),
         (Some(value), _, None) if dtype == DType::Bool => {
@@ -293,6 +297,7 @@ fn eval_bitcast(dtype: DType, x: Literal) -> Option<Literal> {
         DType::BF16 => Literal::float(dtype, bf16::from_bits(bits as u16).to_f32()),
         DType::F16 => Literal::float(dtype, f16::from_bits(bits as u16).to_f32()),
         DType::F32 => Literal::float(dtype, f32::from_bits(bits)),
+        DType::F8E4M3FN | DType::F8E5M2 | DType::I4 => return None,
         DType::Bool | DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16 | DType::U32 => {
             Literal::int(dtype, i64::from(bits))
         }
@@ -347,6 +352,7 @@ impl Live<'_> {
                 | Op::Shape(_)
                 | Op::Convert(_)
                 | Op::Random(_)
+                | Op::Mxu(_)
                 | Op::Reduce(_)
                 | Op::Dot(_)
                 | Op::Memory(_)

@@ -1,7 +1,7 @@
 //! Comparing results with their reference, in units in the last place (ULP).
 
 use crate::ir::array::ArrayData;
-use crate::ir::{Array, DType};
+use crate::ir::{Array, DType, f8e4m3fn, f8e5m2};
 use half::{bf16, f16};
 
 /// How far a result may be from its reference.
@@ -155,9 +155,18 @@ pub fn ulp_distance(dtype: DType, a: f64, b: f64) -> u64 {
         DType::BF16 => float_key(u64::from(bf16::from_f64(value).to_bits()), 16, value.is_nan()),
         DType::F16 => float_key(u64::from(f16::from_f64(value).to_bits()), 16, value.is_nan()),
         DType::F32 => float_key(u64::from((value as f32).to_bits()), 32, value.is_nan()),
-        DType::Bool | DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16 | DType::U32 => {
-            Some(value as i64)
+        DType::F8E4M3FN => {
+            float_key(u64::from(f8e4m3fn::from_f64(value).to_bits()), 8, value.is_nan())
         }
+        DType::F8E5M2 => float_key(u64::from(f8e5m2::from_f64(value).to_bits()), 8, value.is_nan()),
+        DType::Bool
+        | DType::I4
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::U8
+        | DType::U16
+        | DType::U32 => Some(value as i64),
     };
     key_distance(key(a), key(b))
 }
@@ -177,6 +186,7 @@ fn order_keys(array: &Array) -> Box<dyn Iterator<Item = Keyed> + '_> {
     }
     match array.data() {
         ArrayData::Bool(v) | ArrayData::U8(v) => ints(v),
+        ArrayData::I4(v) => ints(v),
         ArrayData::I8(v) => ints(v),
         ArrayData::I16(v) => ints(v),
         ArrayData::I32(v) => ints(v),
@@ -188,6 +198,14 @@ fn order_keys(array: &Array) -> Box<dyn Iterator<Item = Keyed> + '_> {
         })),
         ArrayData::F16(v) => Box::new(v.iter().map(|x| Keyed {
             key: float_key(u64::from(x.to_bits()), 16, x.is_nan()),
+            value: x.to_f64(),
+        })),
+        ArrayData::F8E4M3FN(v) => Box::new(v.iter().map(|x| Keyed {
+            key: float_key(u64::from(x.to_bits()), 8, x.is_nan()),
+            value: x.to_f64(),
+        })),
+        ArrayData::F8E5M2(v) => Box::new(v.iter().map(|x| Keyed {
+            key: float_key(u64::from(x.to_bits()), 8, x.is_nan()),
             value: x.to_f64(),
         })),
         ArrayData::F32(v) => Box::new(v.iter().map(|&x| Keyed {

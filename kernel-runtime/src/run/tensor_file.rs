@@ -1,7 +1,7 @@
 //! Arrays in safetensors files.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::{Array, DType, Kernel, Param};
+use crate::ir::{Array, DType, Kernel, Param, i4};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use std::path::Path;
@@ -144,6 +144,18 @@ fn read_tensor(file: &SafeTensors<'_>, tensor: &Wanted, path: &Path) -> Result<A
         return Err(Diagnostic::error(Code::RUN_INPUT_MISMATCH, message)
             .help("choose the spec of that shape and type with `--spec`, or convert the file"));
     }
+    if tensor.dtype == DType::I4
+        && let Some(byte) =
+            view.data().iter().map(|&byte| byte as i8).find(|&x| i4::new(x).is_none())
+    {
+        let message = format!(
+            "tensor `{}` in `{}` has {byte}, but the kernel takes {wanted}, of -8 to 7",
+            tensor.name,
+            path.display()
+        );
+        return Err(Diagnostic::error(Code::RUN_INPUT_MISMATCH, message)
+            .help("quantize it to 4 bits: each element is a byte of the file"));
+    }
     // Any byte but 0 is true, as in NumPy; kernels count on 0 and 1.
     let bytes: std::borrow::Cow<'_, [u8]> = match tensor.dtype {
         DType::Bool => view.data().iter().map(|&byte| u8::from(byte != 0)).collect(),
@@ -163,12 +175,15 @@ fn unreadable(path: &Path, reason: &str) -> Diagnostics {
 pub(super) fn file_dtype(dtype: DType) -> Dtype {
     match dtype {
         DType::Bool => Dtype::BOOL,
-        DType::I8 => Dtype::I8,
+        // The format has no integers of 4 bits: they are a byte each.
+        DType::I4 | DType::I8 => Dtype::I8,
         DType::I16 => Dtype::I16,
         DType::I32 => Dtype::I32,
         DType::U8 => Dtype::U8,
         DType::U16 => Dtype::U16,
         DType::U32 => Dtype::U32,
+        DType::F8E4M3FN => Dtype::F8_E4M3,
+        DType::F8E5M2 => Dtype::F8_E5M2,
         DType::BF16 => Dtype::BF16,
         DType::F16 => Dtype::F16,
         DType::F32 => Dtype::F32,
@@ -176,5 +191,6 @@ pub(super) fn file_dtype(dtype: DType) -> Dtype {
 }
 
 pub(super) fn array_dtype(dtype: Dtype) -> Option<DType> {
-    DType::ALL.iter().copied().find(|&ours| file_dtype(ours) == dtype)
+    let mut known = DType::ALL.iter().copied().filter(|&ours| ours != DType::I4);
+    known.find(|&ours| file_dtype(ours) == dtype)
 }

@@ -1,16 +1,49 @@
 //! The table. Sources: JAX's `tpu_info` for sizes, peaks and matmul types; libtpu 0.0.51 by trial
 //! for the scoped VMEM limits and topology names; clocks are peak flops over flops per cycle.
 
-use super::{Chip, SparseCores, Target};
-use crate::ir::DType::{self, BF16, F32, I8, U8};
+use super::{Chip, MxuSums, SparseCores, Target};
+use crate::ir::DType::{self, BF16, F8E4M3FN, F8E5M2, F32, I4, I8, U8};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 // JAX lists float x i8 on v4 too; the IR's `dot` does not mix floats with integers.
 const MATMUL_FLOAT: &[(DType, DType)] = &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16)];
-const MATMUL_FLOAT_INT8: &[(DType, DType)] =
-    &[(F32, F32), (F32, BF16), (BF16, F32), (BF16, BF16), (I8, I8), (I8, U8), (U8, I8), (U8, U8)];
+// Floats of 8 bits multiply at the speed of bf16 but on 7x: libtpu 0.0.51 widens them in the matrix
+// unit, where JAX's table has other kinds of them for v5 and v6 than those that it compiles.
+const MATMUL_INT: &[(DType, DType)] = &[
+    (F32, F32),
+    (F32, BF16),
+    (BF16, F32),
+    (BF16, BF16),
+    (F8E4M3FN, F8E4M3FN),
+    (F8E4M3FN, F8E5M2),
+    (F8E5M2, F8E4M3FN),
+    (F8E5M2, F8E5M2),
+    (BF16, F8E4M3FN),
+    (BF16, F8E5M2),
+    (F32, F8E4M3FN),
+    (F32, F8E5M2),
+    (I8, I8),
+    (I8, U8),
+    (U8, I8),
+    (U8, U8),
+    (I4, I4),
+];
+const MATMUL_FLOAT8: &[(DType, DType)] = &[
+    (F32, F32),
+    (F32, BF16),
+    (BF16, F32),
+    (BF16, BF16),
+    (F8E4M3FN, F8E4M3FN),
+    (F8E4M3FN, F8E5M2),
+    (F8E5M2, F8E4M3FN),
+    (F8E5M2, F8E5M2),
+    (BF16, F8E4M3FN),
+    (BF16, F8E5M2),
+    (F32, F8E4M3FN),
+    (F32, F8E5M2),
+];
 
 // Sizes of memory by trial with libtpu 0.0.51, which refuses SparseCore kernels on v4.
 const SPARSE_LARGE: SparseCores = SparseCores {
@@ -49,6 +82,7 @@ pub static V4: Target = Target {
         strided_roll: false,
         sublane_gather: false,
         stochastic_round: false,
+        mxu_sums: None,
         has_cycle_model: false,
         sparse: None,
     }),
@@ -73,10 +107,11 @@ pub static V5E: Target = Target {
         bf16_flops_per_cycle: 131_072,
         hbm_bytes_per_second: 820e9,
         bf16_vpu: false,
-        matmul: MATMUL_FLOAT_INT8,
+        matmul: MATMUL_INT,
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: None,
     }),
@@ -101,10 +136,11 @@ pub static V5P: Target = Target {
         bf16_flops_per_cycle: 131_072,
         hbm_bytes_per_second: 1230e9,
         bf16_vpu: false,
-        matmul: MATMUL_FLOAT_INT8,
+        matmul: MATMUL_INT,
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: Some(SparseCores { n_cores: 4, ..SPARSE_LARGE }),
     }),
@@ -129,10 +165,11 @@ pub static V6E: Target = Target {
         bf16_flops_per_cycle: 524_288,
         hbm_bytes_per_second: 1640e9,
         bf16_vpu: true,
-        matmul: MATMUL_FLOAT_INT8,
+        matmul: MATMUL_INT,
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        mxu_sums: None,
         has_cycle_model: true,
         sparse: Some(SparseCores { tile_bytes: 256 * KIB, shared_bytes: 4 * MIB, ..SPARSE_LARGE }),
     }),
@@ -157,10 +194,12 @@ pub static TPU7X: Target = Target {
         bf16_flops_per_cycle: 524_288,
         hbm_bytes_per_second: 3700e9,
         bf16_vpu: true,
-        matmul: MATMUL_FLOAT,
+        matmul: MATMUL_FLOAT8,
         strided_roll: true,
         sublane_gather: true,
         stochastic_round: true,
+        // By trial with libtpu 0.0.51.
+        mxu_sums: Some(MxuSums { n_registers: 2, n_rows: 1024 }),
         has_cycle_model: true,
         sparse: Some(SparseCores { lanes: 16, ..SPARSE_LARGE }),
     }),

@@ -100,10 +100,21 @@ pub struct Chip {
     pub sublane_gather: bool,
     /// Whether the vector unit rounds by chance.
     pub stochastic_round: bool,
+    /// What its matrix units keep, if kernels may control them.
+    pub mxu_sums: Option<MxuSums>,
     /// Whether libtpu estimates cycles for it.
     pub has_cycle_model: bool,
     /// Its SparseCores, if libtpu compiles for them.
     pub sparse: Option<SparseCores>,
+}
+
+/// What a matrix unit keeps by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MxuSums {
+    /// Registers that right operands are staged in.
+    pub n_registers: usize,
+    /// Rows of `f32` sums.
+    pub n_rows: usize,
 }
 
 /// The SparseCores of one device.
@@ -132,7 +143,7 @@ impl Chip {
     pub fn packing(&self, dtype: DType) -> usize {
         match dtype {
             DType::Bool => 1,
-            _ => 4 / dtype.size_bytes(),
+            _ => 32 / dtype.size_bits(),
         }
     }
 

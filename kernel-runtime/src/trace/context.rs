@@ -536,7 +536,12 @@ impl Tracer {
                 matches!(op, ControlOp::Yield | ControlOp::GridExtent { .. } | ControlOp::DeviceId)
             }
             Op::Sparse(op) => op.is_pure(),
-            Op::Memory(_) | Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => false,
+            Op::Memory(_)
+            | Op::Mxu(_)
+            | Op::Dma(_)
+            | Op::Sync(_)
+            | Op::Random(_)
+            | Op::Debug(_) => false,
         })
     }
 

@@ -26,6 +26,7 @@ pub(crate) mod key;
 mod launch;
 mod math;
 mod mesh;
+mod mxu;
 mod operators;
 mod pack;
 mod pipeline;
@@ -50,6 +51,7 @@ pub use handle::{Scalar, SelectCondition, Tile, full, scalar, select, zeros};
 pub use index::{AxisIndex, RefIndex, Slice, ds};
 pub use kernel_fn::{ArgSpec, KernelFn, ParamSpec};
 pub use mesh::{MeshAxis, Remote, barrier, barrier_semaphore, core, device, device_at, device_id};
+pub use mxu::MatrixUnit;
 pub use pack::{Packed, pack};
 pub use pipeline::{
     Block, BlockIndex, BlockSize, BlockSizes, BlockSpec, Fetched, PipelineGrid, Sent, Spec, Specs,
@@ -69,7 +71,7 @@ pub use semaphore::{
     DmaSemaphore, OneDmaSemaphore, OneSemaphore, ReadableView, Semaphore, WritableView, start_copy,
     wait_copy,
 };
-pub use shape::{concat, dot, dot_t, dot_with, iota};
+pub use shape::{concat, dot, dot_mixed, dot_t, dot_with, iota};
 pub use sparse::{sort, sort_descending, sort_masked, subcore_barrier};
 
 /// What macro output calls. Not for people: it changes with the macros.

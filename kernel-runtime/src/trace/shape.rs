@@ -6,7 +6,7 @@ use super::handle::{Scalar, Tile};
 use super::index::{Part, RefIndex};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::ir::ops::{DotOp, ReduceKind, ReduceOp, RollStride, ShapeOp};
-use crate::ir::{DType, Element, Num, Op, Shape, Type, Value};
+use crate::ir::{DType, Element, Factor, Num, Op, Shape, Type, Value};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -27,13 +27,13 @@ pub fn concat<T: Element>(tiles: &[Tile<T>], axis: usize) -> Tile<T> {
 
 /// The matrix product `[m, k] x [k, n] -> [m, n]`: in `f32` for floats, in `i32` for integers.
 #[track_caller]
-pub fn dot<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
+pub fn dot<T: Factor>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
     emit(Op::Dot(DotOp::default()), &[a.handle, b.handle], Location::caller())
 }
 
 /// The matrix product with the second operand transposed: `[m, k] x [n, k] -> [m, n]`.
 #[track_caller]
-pub fn dot_t<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
+pub fn dot_t<T: Factor>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
     let op = DotOp { transpose_rhs: true, ..DotOp::default() };
     emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
 }
@@ -41,7 +41,14 @@ pub fn dot_t<T: Num>(a: Tile<T>, b: Tile<T>) -> Tile<T::Acc> {
 /// The matrix product with either operand transposed, at a precision of choice:
 /// `dot_with(a, b, DotOp { precision: Precision::Highest, ..DotOp::default() })`.
 #[track_caller]
-pub fn dot_with<T: Num>(a: Tile<T>, b: Tile<T>, op: DotOp) -> Tile<T::Acc> {
+pub fn dot_with<T: Factor>(a: Tile<T>, b: Tile<T>, op: DotOp) -> Tile<T::Acc> {
+    emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
+}
+
+/// The matrix product of two element types: both floats, or both integers. It accumulates as the first
+/// one does.
+#[track_caller]
+pub fn dot_mixed<T: Factor, U: Factor>(a: Tile<T>, b: Tile<U>, op: DotOp) -> Tile<T::Acc> {
     emit(Op::Dot(op), &[a.handle, b.handle], Location::caller())
 }
 

@@ -32,7 +32,7 @@ fn check_block(context: &mut Context<'_>, param: &Param, window: &Window) {
     }
     let (block, array) = (param.window_shape(), param.array_shape());
     let wrong = match (&block[..], &array[..]) {
-        (&[size], &[whole]) => flat_rule(size, whole, 4 / param.dtype.size_bytes().min(4)),
+        (&[size], &[whole]) => flat_rule(size, whole, 32 / param.dtype.size_bits()),
         (&[.., rows, lanes], &[.., all_rows, all_lanes]) => {
             axis_rule("last axis", lanes, all_lanes, LANES)
                 .or_else(|| axis_rule("axis before the last", rows, all_rows, SUBLANES))

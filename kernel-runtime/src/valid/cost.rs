@@ -2,9 +2,10 @@
 
 use super::affine;
 use crate::ir::ops::{
-    Binary, Compare, ControlOp, DmaOp, Elementwise, MemoryOp, Op, ReduceKind, SparseOp, Unary,
+    Binary, Compare, ControlOp, DmaOp, Elementwise, MemoryOp, MxuOp, Op, ReduceKind, SparseOp,
+    Unary,
 };
-use crate::ir::{BlockId, Extent, Kernel, MemorySpace, OpData, Param, Type, Value};
+use crate::ir::{BlockId, DType, Extent, Kernel, MemorySpace, OpData, Param, Type, Value};
 
 /// An estimate of the work of one call.
 ///
@@ -117,12 +118,18 @@ fn op_cost(kernel: &Kernel, op: &OpData) -> Work {
             }
             _ => Work::default(),
         },
+        // What it multiplies by is a square.
+        Op::Mxu(MxuOp::AccLhs { .. }) => {
+            let k = op.operands.first().map_or(0, |&lhs| kernel.ty(lhs).shape()[1]);
+            flops(2.0 * n_elems(op.operands.first()) * k as f64)
+        }
         Op::Sparse(sparse) => sparse_cost(kernel, sparse, op),
         Op::Dma(dma) => Work { bytes: copied_bytes(kernel, dma, op), ..Work::default() },
         Op::Control(control) => control_cost(kernel, *control, op),
         Op::Convert(_) => flops(n_elems(op.results.first())),
         Op::Shape(_)
         | Op::Random(_)
+        | Op::Mxu(MxuOp::PushRhs { .. } | MxuOp::Pop { .. })
         | Op::Memory(MemoryOp::Load { .. } | MemoryOp::Store { .. })
         | Op::Sync(_)
         | Op::Debug(_) => Work::default(),
@@ -139,7 +146,7 @@ fn copied_bytes(kernel: &Kernel, dma: &DmaOp, op: &OpData) -> f64 {
         |ty: &&&Type| matches!(ty, Type::Ref { space: MemorySpace::Hbm | MemorySpace::Any, .. });
     let n_far = ends.iter().filter(is_far).count();
     let n_elems: f64 = start.transfer.shape().iter().map(|&size| size as f64).product();
-    n_far as f64 * n_elems * ends[0].dtype().size_bytes() as f64
+    n_far as f64 * n_elems * bytes_of(ends[0].dtype())
 }
 
 /// What an op of a SparseCore computes, and what it moves from and to HBM.
@@ -152,7 +159,7 @@ fn sparse_cost(kernel: &Kernel, sparse: &SparseOp, op: &OpData) -> Work {
                 return Work::default();
             };
             let n: f64 = start.copy.rows.tile_shape().iter().map(|&size| size as f64).product();
-            let bytes = n * dtype.size_bytes() as f64;
+            let bytes = n * bytes_of(*dtype);
             let is_far = matches!(space, MemorySpace::Hbm | MemorySpace::Any);
             Work { bytes: if is_far { bytes } else { 0.0 }, ..Work::default() }
         }
@@ -260,9 +267,14 @@ fn share_of_steps(kernel: &Kernel, cond: Value) -> Option<f64> {
     (n > 0).then(|| holds as f64 / n as f64)
 }
 
+/// The bytes of an element in HBM: half a one of 4 bits.
+fn bytes_of(dtype: DType) -> f64 {
+    dtype.size_bits() as f64 / 8.0
+}
+
 /// The bytes of a parameter that move: its block once per run of steps that share it.
 fn bytes(kernel: &Kernel, param: &Param) -> f64 {
-    let element = param.dtype.size_bytes() as f64;
+    let element = bytes_of(param.dtype);
     let n_elems = |shape: &[usize]| shape.iter().map(|&size| size as f64).product::<f64>();
     let n_ways = f64::from(u8::from(param.kind.is_input()) + u8::from(param.kind.is_output()));
     if matches!(param.space, MemorySpace::Hbm | MemorySpace::Any) {

@@ -192,7 +192,7 @@ fn check_tiling(context: &mut Context<'_>, reference: Value, access: &Access, lo
     if *space == MemorySpace::Smem {
         return;
     }
-    let packing = 4 / dtype.size_bytes().clamp(1, 4);
+    let packing = 32 / dtype.size_bits();
     let rank = shape.len();
     let mut refuse = |axis: usize, rule: String, help: String| {
         let dim = access.dims[axis];
@@ -226,7 +226,7 @@ fn check_tiling(context: &mut Context<'_>, reference: Value, access: &Access, lo
         }
     }
     if let Some(axis) = rank.checked_sub(2) {
-        let tile = if packing == 4 { 32 } else { 8 };
+        let tile = if packing >= 4 { 8 * packing } else { 8 };
         if !rows_fit(access.dims[axis], shape[axis], tile, packing) {
             let packed = match packing {
                 1 => String::new(),

@@ -285,6 +285,7 @@ fn check_index_map(context: &mut Context<'_>, param: &Param, window: &Window) {
             Op::Shape(_)
             | Op::Convert(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Dma(_)

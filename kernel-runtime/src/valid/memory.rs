@@ -177,7 +177,6 @@ fn n_buffers_kept(kernel: &Kernel, param: &Param) -> usize {
 /// lanes, the one before to the rows of its tiling, which are fewer for small arrays.
 pub fn padded_bytes(chip: &Chip, dtype: DType, shape: &[usize]) -> u64 {
     let packing = chip.packing(dtype);
-    let element_bytes = 4 / packing as u64;
     let round = |size: usize, to: usize| (size.div_ceil(to) as u64).saturating_mul(to as u64);
     let (leading, rows, lanes) = match shape {
         [] => (&[][..], 1, chip.lanes as u64),
@@ -195,7 +194,9 @@ pub fn padded_bytes(chip: &Chip, dtype: DType, shape: &[usize]) -> u64 {
         .iter()
         .map(|&size| size as u64)
         .chain([rows, lanes])
-        .fold(element_bytes, u64::saturating_mul)
+        .fold(1, u64::saturating_mul)
+        .saturating_mul(4)
+        / packing as u64
 }
 
 /// The VMEM of scopes within each other that takes most, in bytes and piece by piece: scopes that

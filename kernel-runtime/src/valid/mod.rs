@@ -28,6 +28,7 @@ mod dtype;
 mod hazard;
 mod header;
 mod memory;
+mod mxu;
 mod peer;
 mod sparse;
 mod structure;
@@ -120,6 +121,7 @@ fn check_chip(context: &mut Context<'_>, target: &Target, chip: &Chip) -> VmemEs
     }
     block::check(context);
     dtype::check(context, target, chip);
+    mxu::check(context, target, chip);
     dma::check_chip(context);
     peer::check_chip(context, target, chip);
     let vmem = memory::check(context, target, chip);

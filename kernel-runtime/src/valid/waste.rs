@@ -26,6 +26,7 @@ pub(super) fn check(context: &mut Context<'_>, target: &Target, chip: &Chip) {
         | Op::Shape(_)
         | Op::Convert(_)
         | Op::Random(_)
+        | Op::Mxu(_)
         | Op::Reduce(_)
         | Op::Memory(_)
         | Op::Dma(_)

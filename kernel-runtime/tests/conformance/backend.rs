@@ -5,7 +5,7 @@ use systole::back::interp;
 use systole::back::stablehlo::{Options, Padding};
 use systole::diag::{Code, Diagnostics};
 use systole::ir::array::ArrayData;
-use systole::ir::{Array, DType};
+use systole::ir::{Array, DType, f8e4m3fn, f8e5m2, i4};
 use systole::pjrt::Plugin;
 use systole::run::XlaDevice;
 use systole::valid::Valid;
@@ -89,11 +89,14 @@ pub(crate) fn spoil(array: &mut Array) {
     }
     match array.data_mut() {
         ArrayData::Bool(v) | ArrayData::U8(v) => flip(v, |x| x ^ 1),
+        ArrayData::I4(v) => flip(v, |x| i4::from_low_bits(i64::from(x) ^ 1)),
         ArrayData::I8(v) => flip(v, |x| x ^ 1),
         ArrayData::I16(v) => flip(v, |x| x ^ 1),
         ArrayData::I32(v) => flip(v, |x| x ^ 1),
         ArrayData::U16(v) => flip(v, |x| x ^ 1),
         ArrayData::U32(v) => flip(v, |x| x ^ 1),
+        ArrayData::F8E4M3FN(v) => flip(v, |x| f8e4m3fn::from_bits(x.to_bits() ^ 1)),
+        ArrayData::F8E5M2(v) => flip(v, |x| f8e5m2::from_bits(x.to_bits() ^ 1)),
         ArrayData::BF16(v) => flip(v, |x| half::bf16::from_bits(x.to_bits() ^ bits as u16)),
         ArrayData::F16(v) => flip(v, |x| half::f16::from_bits(x.to_bits() ^ bits as u16)),
         ArrayData::F32(v) => flip(v, |x| f32::from_bits(x.to_bits() ^ bits)),

@@ -20,9 +20,15 @@ pub(crate) fn batches() -> Vec<Batch> {
         (DType::F32, DType::BF16),
         (DType::BF16, DType::F32),
         (DType::F16, DType::F32),
+        (DType::F8E4M3FN, DType::F8E4M3FN),
+        (DType::F8E5M2, DType::F8E5M2),
+        (DType::F8E4M3FN, DType::F8E5M2),
+        (DType::BF16, DType::F8E4M3FN),
     ];
     let ints = [
         (DType::I8, DType::I8),
+        (DType::I4, DType::I4),
+        (DType::I8, DType::I4),
         (DType::U8, DType::U8),
         (DType::I8, DType::U8),
         (DType::I16, DType::I16),

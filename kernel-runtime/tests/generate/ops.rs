@@ -208,7 +208,7 @@ impl Body {
     }
 
     fn constant(&mut self) -> Option<()> {
-        let dtype = self.random.pick(DType::ALL);
+        let dtype = self.random.pick(DType::COMPUTED);
         let (value, bound) = match self.numbers {
             Numbers::Exact => (self.random.below(17) as f64 - 8.0, SMALL),
             Numbers::Any => (self.random.below(2001) as f64 / 8.0 - 125.0, 125),
@@ -339,7 +339,7 @@ impl Body {
 
     /// `cast` or `bitcast`.
     fn convert(&mut self) -> Option<()> {
-        let to = self.random.pick(DType::ALL);
+        let to = self.random.pick(DType::COMPUTED);
         let mut x = self.any(|_| true)?;
         if self.random.one_in(4) {
             // The sign of zero would show in a float's bits, and theirs make no whole number.

@@ -66,7 +66,7 @@ fn assert_same(what: &str, found: &[f64], expected: &[f64]) {
 
 #[test]
 fn every_elementwise_op_on_every_type() {
-    for &dtype in DType::ALL {
+    for &dtype in DType::COMPUTED {
         let x = samples(dtype);
         for &op in Unary::ALL.iter().filter(|op| op.accepts(dtype)) {
             let found = eval(std::slice::from_ref(&x), &|d, x| d.unary(op, x[0]));

@@ -4,6 +4,7 @@ use super::agents::{Layout, Link, World};
 use super::generator::Generator;
 use super::input;
 use super::memory::Memory;
+use super::ops::MatrixUnits;
 use super::plan::{Code, Inst, MemoryIdx, Plan, Use};
 use super::report::{
     Cause, Origin, Origins, Report, Reports, cause_text, explain_origin, origin_code, step_text,
@@ -130,6 +131,8 @@ pub(super) struct Executor<'r> {
     pub(super) table_reads: Option<Vec<TableRead>>,
     /// The core's random number generator, once it is seeded.
     pub(super) generator: Option<Generator>,
+    /// The core's matrix units, as far as the kernel controls them.
+    pub(super) units: MatrixUnits,
     pub(super) found: Found,
 }
 
@@ -191,6 +194,7 @@ impl<'r> Executor<'r> {
             loops: Vec::new(),
             table_reads: None,
             generator: None,
+            units: MatrixUnits::default(),
             found: Found::default(),
         }
     }
@@ -200,6 +204,7 @@ impl<'r> Executor<'r> {
         self.found = Found { segment, position, ..Found::default() };
         self.begin_segment(segment);
         self.generator = None;
+        self.units = MatrixUnits::default();
         let n_params = self.run.kernel().params.len();
         for memory in n_params..self.memories.len() {
             if self.is_alone() || !self.layout.is_tracked(memory) {
@@ -213,7 +218,7 @@ impl<'r> Executor<'r> {
         }
         let n_inner = self.run.n_inner();
         let steps = (0..n_inner).try_for_each(|inner| self.step(segment * n_inner + inner));
-        let result = steps.and_then(|()| self.land_all());
+        let result = steps.and_then(|()| self.land_all()).and_then(|()| self.empty_units());
         self.forget_flights();
         match result {
             Ok(()) => self.write_back_all(),
@@ -291,6 +296,7 @@ impl<'r> Executor<'r> {
             Op::Random(op) => self.random(inst, op),
             Op::Reduce(op) => self.reduce(inst, op),
             Op::Dot(op) => self.dot(inst, op),
+            Op::Mxu(op) => self.mxu(inst, op),
             Op::Memory(op) => self.memory(inst, op),
             Op::Dma(op) => self.dma(inst, op),
             Op::Sync(op) => self.sync(inst, op),

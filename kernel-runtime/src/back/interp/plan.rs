@@ -65,7 +65,7 @@ pub(super) struct Code<'k> {
 /// How many elements, or multiplications of a product, a unit of fuel pays for.
 fn n_per_unit(op: &Op) -> u64 {
     match op {
-        Op::Dot(_) => 1024,
+        Op::Dot(_) | Op::Mxu(_) => 1024,
         Op::Reduce(_) | Op::Shape(_) => 64,
         Op::Elementwise(Elementwise::Unary(op)) if is_transcendental(*op) => 32,
         Op::Elementwise(Elementwise::Binary(Binary::Pow | Binary::Div | Binary::Rem)) => 32,

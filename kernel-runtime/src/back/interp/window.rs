@@ -10,7 +10,9 @@ use super::report::{
 use super::tile::{Data, Held, Number, Poison, PoisonId, Pool, Scalar, Storage, slice_mut};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::array::ArrayData;
-use crate::ir::{Array, BlockDim, LocId, MemorySpace, Param, ParamKind, Shape};
+use crate::ir::{
+    Array, BlockDim, LocId, MemorySpace, Param, ParamKind, Shape, f8e4m3fn, f8e5m2, i4,
+};
 use pulp::Arch;
 use smallvec::SmallVec;
 
@@ -392,12 +394,15 @@ fn read_array(array: &Array, to: &mut Data, copy: &Copy) {
                     copy.convert(from, to, |x| f32::from_bits(u32::from(x.to_bits()) << 16));
                 }),
                 ArrayData::F16(from) => copy.convert(from, to, half::f16::to_f32),
+                ArrayData::F8E4M3FN(from) => copy.convert(from, to, f8e4m3fn::to_f32),
+                ArrayData::F8E5M2(from) => copy.convert(from, to, f8e5m2::to_f32),
                 _ => {}
             }
         }
         Data::I32(to) => {
             let to = slice_mut(to);
             match array.data() {
+                ArrayData::I4(from) => copy.convert(from, to, |x| i32::from(x.get())),
                 ArrayData::I8(from) => copy.convert(from, to, i32::from),
                 ArrayData::I16(from) => copy.convert(from, to, i32::from),
                 ArrayData::I32(from) => copy.run(from, to),
@@ -419,6 +424,7 @@ fn read_array(array: &Array, to: &mut Data, copy: &Copy) {
 pub(super) fn write_array(from: &Data, array: &mut Array, copy: &Copy) {
     match array.data_mut() {
         ArrayData::Bool(to) => copy.run(from.u8s(), to),
+        ArrayData::I4(to) => copy.convert(from.i32s(), to, |x| i4::from_low_bits(x.into())),
         ArrayData::I8(to) => copy.convert(from.i32s(), to, |x| x as i8),
         ArrayData::I16(to) => copy.convert(from.i32s(), to, |x| x as i16),
         ArrayData::I32(to) => copy.run(from.i32s(), to),
@@ -430,6 +436,8 @@ pub(super) fn write_array(from: &Data, array: &mut Array, copy: &Copy) {
             copy.convert(from.f32s(), to, |x| half::bf16::from_bits((x.to_bits() >> 16) as u16))
         }
         ArrayData::F16(to) => copy.convert(from.f32s(), to, half::f16::from_f32),
+        ArrayData::F8E4M3FN(to) => copy.convert(from.f32s(), to, f8e4m3fn::from_f32),
+        ArrayData::F8E5M2(to) => copy.convert(from.f32s(), to, f8e5m2::from_f32),
         ArrayData::F32(to) => copy.run(from.f32s(), to),
     }
 }

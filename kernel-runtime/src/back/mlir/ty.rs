@@ -3,8 +3,9 @@
 use super::attr::Attr;
 use super::session::{Session, string_ref};
 use mlir_sys::{
-    MlirType, mlirBF16TypeGet, mlirF16TypeGet, mlirF32TypeGet, mlirFunctionTypeGet,
-    mlirIndexTypeGet, mlirIntegerTypeGet, mlirMemRefTypeGet, mlirTypeParseGet, mlirVectorTypeGet,
+    MlirType, mlirBF16TypeGet, mlirF16TypeGet, mlirF32TypeGet, mlirFloat8E4M3FNTypeGet,
+    mlirFloat8E5M2TypeGet, mlirFunctionTypeGet, mlirIndexTypeGet, mlirIntegerTypeGet,
+    mlirMemRefTypeGet, mlirTypeParseGet, mlirVectorTypeGet,
 };
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -13,10 +14,13 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Elem {
     I1,
+    I4,
     I8,
     I16,
     I32,
     I64,
+    F8E4M3FN,
+    F8E5M2,
     BF16,
     F16,
     F32,
@@ -43,10 +47,13 @@ impl Session {
         Type::wrap(unsafe {
             match elem {
                 Elem::I1 => mlirIntegerTypeGet(context, 1),
+                Elem::I4 => mlirIntegerTypeGet(context, 4),
                 Elem::I8 => mlirIntegerTypeGet(context, 8),
                 Elem::I16 => mlirIntegerTypeGet(context, 16),
                 Elem::I32 => mlirIntegerTypeGet(context, 32),
                 Elem::I64 => mlirIntegerTypeGet(context, 64),
+                Elem::F8E4M3FN => mlirFloat8E4M3FNTypeGet(context),
+                Elem::F8E5M2 => mlirFloat8E5M2TypeGet(context),
                 Elem::BF16 => mlirBF16TypeGet(context),
                 Elem::F16 => mlirF16TypeGet(context),
                 Elem::F32 => mlirF32TypeGet(context),

@@ -218,14 +218,15 @@ impl<'a, 's> Lowerer<'a, 's> {
     pub(super) fn storage(form: &Form, dtype: DType) -> Elem {
         match (dtype, form.is_tile()) {
             (DType::Bool, _) => Elem::I1,
+            (DType::I4, true) => Elem::I4,
             (DType::I8 | DType::U8, true) => Elem::I8,
             (DType::I16 | DType::U16, true) => Elem::I16,
             (DType::BF16, true) => Elem::BF16,
             (DType::F16, true) => Elem::F16,
-            (DType::BF16 | DType::F16 | DType::F32, _) => Elem::F32,
-            (DType::I8 | DType::I16 | DType::U8 | DType::U16 | DType::I32 | DType::U32, _) => {
-                Elem::I32
-            }
+            (DType::F8E4M3FN, true) => Elem::F8E4M3FN,
+            (DType::F8E5M2, true) => Elem::F8E5M2,
+            _ if dtype.is_float() => Elem::F32,
+            _ => Elem::I32,
         }
     }
 
@@ -255,11 +256,14 @@ impl<'a, 's> Lowerer<'a, 's> {
     pub(super) fn memory_elem(dtype: DType) -> Elem {
         match dtype {
             DType::Bool => Elem::I32,
+            DType::I4 => Elem::I4,
             DType::I8 | DType::U8 => Elem::I8,
             DType::I16 | DType::U16 => Elem::I16,
             DType::I32 | DType::U32 => Elem::I32,
             DType::BF16 => Elem::BF16,
             DType::F16 => Elem::F16,
+            DType::F8E4M3FN => Elem::F8E4M3FN,
+            DType::F8E5M2 => Elem::F8E5M2,
             DType::F32 => Elem::F32,
         }
     }

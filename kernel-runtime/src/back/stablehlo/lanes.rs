@@ -348,6 +348,7 @@ fn steers_nothing(kernel: &Kernel, index: Value) -> bool {
             Op::Shape(_)
             | Op::Convert(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Dma(_)

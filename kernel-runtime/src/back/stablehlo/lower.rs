@@ -222,6 +222,7 @@ impl<'a> Lowering<'a> {
                 return Ok(());
             }
             Op::Random(_)
+            | Op::Mxu(_)
             | Op::Sparse(_)
             | Op::Debug(DebugOp::Print { .. } | DebugOp::Assert { .. }) => {
                 let name = op.op.mnemonic();

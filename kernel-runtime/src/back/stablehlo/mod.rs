@@ -158,6 +158,10 @@ fn find_unsupported(kernel: &Kernel) -> Diagnostics {
             let message = "`sem_read` cannot be expressed in StableHLO: its copies are done at once, so there is nothing to look at";
             found.push(unsupported(kernel, op.loc, message).help("wait instead"));
         }
+        Op::Mxu(mxu) => {
+            let message = format!("`{}` cannot be expressed in StableHLO", mxu.mnemonic());
+            found.push(unsupported(kernel, op.loc, message).help("use `dot`"));
+        }
         Op::Random(random) => {
             let message = format!("`{}` cannot be expressed in StableHLO", random.mnemonic());
             found.push(unsupported(kernel, op.loc, message).help(

@@ -5,7 +5,7 @@
 //! differ. Everything else (names, type rule, folding, interpreter loops, `Tile` methods,
 //! conformance cases) expands from the table.
 
-use super::{InferError, Results, expect_operands};
+use super::{InferError, Results, expect_computed, expect_operands};
 use crate::ir::dtype::DType;
 use crate::ir::ty::{Sizes, Type};
 use smallvec::smallvec;
@@ -306,7 +306,9 @@ macro_rules! define {
 elementwise_table!(define);
 
 fn accepts(dtype: DType, float: bool, int: bool, bool: bool) -> bool {
-    if dtype.is_float() {
+    if dtype.only_stores() {
+        false
+    } else if dtype.is_float() {
         float
     } else if dtype == DType::Bool {
         bool
@@ -413,9 +415,13 @@ impl Elementwise {
             ))
             .help("load the elements first: `x[..]`"));
         }
+        if !matches!(self, Elementwise::Cast(_)) {
+            expect_computed(name, operands.iter().map(|ty| ty.dtype()))?;
+        }
         match self {
             Elementwise::Constant(literal) => {
                 expect_operands(name, operands, 0)?;
+                expect_computed(name, [literal.dtype()])?;
                 Ok(smallvec![Type::Scalar(literal.dtype())])
             }
             Elementwise::Unary(op) => {
@@ -437,10 +443,15 @@ impl Elementwise {
             Elementwise::Select => infer_select(operands),
             Elementwise::Cast(dtype) => {
                 expect_operands(name, operands, 1)?;
+                if dtype.only_stores() && !operands[0].is_tile() {
+                    return Err(InferError::ty(format!("a scalar cannot be `{dtype}`"))
+                        .help("only tiles are stored in it; keep scalars as f32 or i32"));
+                }
                 Ok(smallvec![operands[0].with_dtype(dtype)])
             }
             Elementwise::Bitcast(dtype) => {
                 expect_operands(name, operands, 1)?;
+                expect_computed(name, [dtype])?;
                 let from = operands[0].dtype();
                 if from.size_bytes() != dtype.size_bytes()
                     || from == DType::Bool

@@ -226,6 +226,10 @@ impl MemoryOp {
     fn element_type(&self, dtype: DType, space: MemorySpace) -> Result<Type, InferError> {
         let shape = self.access().tile_shape();
         match (space, shape.is_empty()) {
+            (MemorySpace::Smem, true) if dtype.only_stores() => {
+                Err(InferError::ty(format!("a scalar cannot be `{dtype}`"))
+                    .help("keep it in VMEM, or as f32 or i32"))
+            }
             (MemorySpace::Smem, true) => Ok(Type::Scalar(dtype)),
             (MemorySpace::Smem, false) => {
                 Err(InferError::index("SMEM holds scalars: give one index per axis")

@@ -12,6 +12,7 @@ pub mod dot;
 pub mod elementwise;
 pub mod indirect;
 pub mod memory;
+pub mod mxu;
 pub mod random;
 pub mod reduce;
 pub mod shape;
@@ -28,6 +29,7 @@ pub use indirect::{
     Direction, Indirect, IndirectOperands, IndirectRef, IndirectStart, IndirectValues,
 };
 pub use memory::{Access, AccessDim, MemoryOp, Start};
+pub use mxu::MxuOp;
 pub use random::RandomOp;
 pub use reduce::{ReduceKind, ReduceOp};
 pub use shape::{RollStride, ShapeOp};
@@ -51,6 +53,8 @@ pub enum Op {
     Reduce(ReduceOp),
     /// Matrix product.
     Dot(DotOp),
+    /// Explicit control of the matrix units.
+    Mxu(MxuOp),
     /// Loads and stores.
     Memory(MemoryOp),
     /// Asynchronous copies.
@@ -137,6 +141,7 @@ impl Op {
             Op::Random(op) => op.mnemonic(),
             Op::Reduce(op) => op.mnemonic(),
             Op::Dot(_) => DotOp::MNEMONIC,
+            Op::Mxu(op) => op.mnemonic(),
             Op::Memory(op) => op.mnemonic(),
             Op::Dma(op) => op.mnemonic(),
             Op::Sync(op) => op.mnemonic(),
@@ -155,6 +160,19 @@ impl Op {
         operands: &[&Type],
         regions: &[RegionTypes],
     ) -> Result<Results, InferError> {
+        let results = self.infer_results(operands, regions)?;
+        if !self.takes_stored() {
+            let types = operands.iter().copied().chain(&results);
+            expect_computed(self.mnemonic(), types.map(Type::dtype))?;
+        }
+        Ok(results)
+    }
+
+    fn infer_results(
+        &self,
+        operands: &[&Type],
+        regions: &[RegionTypes],
+    ) -> Result<Results, InferError> {
         match self {
             Op::Elementwise(op) => op.infer(operands),
             Op::Shape(op) => op.infer(operands),
@@ -162,12 +180,32 @@ impl Op {
             Op::Random(op) => op.infer(operands),
             Op::Reduce(op) => op.infer(operands),
             Op::Dot(op) => op.infer(operands),
+            Op::Mxu(op) => op.infer(operands),
             Op::Memory(op) => op.infer(operands),
             Op::Dma(op) => op.infer(operands),
             Op::Sync(op) => op.infer(operands),
             Op::Sparse(op) => op.infer(operands),
             Op::Control(op) => op.infer(operands, regions),
             Op::Debug(op) => op.infer(operands),
+        }
+    }
+
+    /// Whether it takes element types that [only store](super::DType::only_stores).
+    fn takes_stored(&self) -> bool {
+        match self {
+            // Their type rule says it of each.
+            Op::Elementwise(_) => true,
+            Op::Dot(_) | Op::Mxu(_) | Op::Control(_) => true,
+            Op::Memory(op) => !op.masked(),
+            Op::Dma(DmaOp::Start(start)) => !start.add,
+            Op::Dma(DmaOp::Wait(_)) => true,
+            Op::Shape(_)
+            | Op::Convert(_)
+            | Op::Reduce(_)
+            | Op::Sync(_)
+            | Op::Sparse(_)
+            | Op::Random(_)
+            | Op::Debug(_) => false,
         }
     }
 
@@ -180,7 +218,7 @@ impl Op {
             Op::Memory(op) => matches!(op, MemoryOp::Store { .. }),
             Op::Sparse(op) => op.has_effect(),
             Op::Control(op) => !matches!(op, ControlOp::GridExtent { .. } | ControlOp::DeviceId),
-            Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => true,
+            Op::Mxu(_) | Op::Dma(_) | Op::Sync(_) | Op::Random(_) | Op::Debug(_) => true,
         }
     }
 }
@@ -191,6 +229,17 @@ pub(crate) fn expect_operands(name: &str, operands: &[&Type], n: usize) -> Resul
         return Ok(());
     }
     Err(InferError::ty(format!("`{name}` takes {n} operands, but {} were given", operands.len())))
+}
+
+/// Refuses element types that [only store](super::DType::only_stores).
+pub(crate) fn expect_computed(
+    name: &str,
+    dtypes: impl IntoIterator<Item = super::DType>,
+) -> Result<(), InferError> {
+    let Some(dtype) = dtypes.into_iter().find(|dtype| dtype.only_stores()) else { return Ok(()) };
+    let wider = if dtype.is_float() { "f32" } else { "i32" };
+    Err(InferError::ty(format!("`{name}` does not compute with `{dtype}`, which only stores"))
+        .help(format!("cast first: `.cast::<{wider}>()`, or bf16; and back before it is stored")))
 }
 
 /// The element type and shape of an operand that must be a tile.

@@ -7,7 +7,8 @@ use super::parse_sparse::{SparseParts, sparse_op};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ops::{
     Access, AccessDim, Binary, Compare, ControlOp, ConvertOp, DebugOp, DotOp, Elementwise, Literal,
-    MemoryOp, Op, Precision, RandomOp, ReduceKind, ReduceOp, RollStride, ShapeOp, Start, Unary,
+    MemoryOp, MxuOp, Op, Precision, RandomOp, ReduceKind, ReduceOp, RollStride, ShapeOp, Start,
+    Unary,
 };
 use crate::ir::{BlockId, DType, Shape, Type, Value};
 use smallvec::SmallVec;
@@ -29,6 +30,10 @@ pub(super) struct Parts<'t> {
     index: Option<usize>,
     part: Option<DType>,
     perm: Option<Vec<usize>>,
+    unit: Option<usize>,
+    register: Option<usize>,
+    row: Option<usize>,
+    load: Option<usize>,
     transpose_lhs: bool,
     transpose_rhs: bool,
     precision: Option<Precision>,
@@ -218,8 +223,8 @@ impl<'t> Parser<'t> {
             return Ok(true);
         }
         match word {
-            "axis" | "stride" | "index" | "as" | "mask" | "perm" | "transpose_lhs"
-            | "transpose_rhs" => self.advance(),
+            "axis" | "stride" | "index" | "as" | "mask" | "perm" | "unit" | "register" | "row"
+            | "load" | "transpose_lhs" | "transpose_rhs" => self.advance(),
             _ => return Ok(false),
         };
         match word {
@@ -233,6 +238,10 @@ impl<'t> Parser<'t> {
             "as" => parts.part = Some(self.dtype()?),
             "mask" => parts.mask = Some(self.value()?),
             "perm" => parts.perm = Some(self.list(Self::size)?),
+            "unit" => parts.unit = Some(self.size()?),
+            "register" => parts.register = Some(self.size()?),
+            "row" => parts.row = Some(self.size()?),
+            "load" => parts.load = Some(self.size()?),
             "transpose_lhs" => parts.transpose_lhs = true,
             _ => parts.transpose_rhs = true,
         }
@@ -309,6 +318,7 @@ impl Parts<'_> {
             | Op::Shape(_)
             | Op::Convert(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Sparse(_)
@@ -345,6 +355,10 @@ fn build_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
         (parts.index.is_some(), "`index`"),
         (parts.part.is_some(), "`as`"),
         (parts.perm.is_some(), "`perm`"),
+        (parts.unit.is_some(), "`unit`"),
+        (parts.register.is_some(), "`register`"),
+        (parts.row.is_some(), "`row`"),
+        (parts.load.is_some(), "`load`"),
         (parts.transpose_lhs, "`transpose_lhs`"),
         (parts.transpose_rhs, "`transpose_rhs`"),
         (parts.precision.is_some(), "a precision"),
@@ -365,6 +379,7 @@ fn takes_mask(op: &Op) -> bool {
         | Op::Shape(_)
         | Op::Convert(_)
         | Op::Random(_)
+        | Op::Mxu(_)
         | Op::Reduce(_)
         | Op::Dot(_)
         | Op::Dma(_)
@@ -425,6 +440,7 @@ fn structural_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
         }
         "prng_seed" => Op::Random(RandomOp::Seed),
         "prng_bits" => Op::Random(RandomOp::Bits(result_shape(name, parts)?)),
+        "matmul_push_rhs" | "matmul_acc_lhs" | "matmul_pop" => Op::Mxu(mxu_op(name, parts)?),
         "scope_end" => Op::Debug(DebugOp::ScopeEnd),
         "delay" => Op::Debug(DebugOp::Delay),
         "dot" => Op::Dot(DotOp {
@@ -473,6 +489,26 @@ fn structural_op(name: &str, parts: &mut Parts<'_>) -> Result<Op, Misfit> {
                 help: Some("ops are listed in `systole::ir::ops`".to_string()),
             });
         }
+    })
+}
+
+fn mxu_op(name: &str, parts: &mut Parts<'_>) -> Result<MxuOp, Misfit> {
+    let Some(unit) = parts.unit.take() else {
+        return misfit(format!("`{name}` takes `unit n`"));
+    };
+    if name == "matmul_push_rhs" {
+        let Some(register) = parts.register.take() else {
+            return misfit(format!("`{name}` takes `register n`"));
+        };
+        let transpose = std::mem::take(&mut parts.transpose_rhs);
+        return Ok(MxuOp::PushRhs { unit, register, transpose });
+    }
+    let Some(row) = parts.row.take() else {
+        return misfit(format!("`{name}` takes `row n`"));
+    };
+    Ok(match name {
+        "matmul_acc_lhs" => MxuOp::AccLhs { unit, row, load: parts.load.take() },
+        _ => MxuOp::Pop { unit, row, shape: result_shape(name, parts)? },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::lex::is_word;
 use crate::ir::ops::{
-    Access, AccessDim, ControlOp, ConvertOp, DebugOp, Elementwise, Literal, MemoryOp, Op,
+    Access, AccessDim, ControlOp, ConvertOp, DebugOp, Elementwise, Literal, MemoryOp, MxuOp, Op,
     Precision, ShapeOp, Start,
 };
 use crate::ir::ty::Sizes;
@@ -232,6 +232,22 @@ impl<'k> Printer<'k> {
                     write!(f, " {}", dot.precision.name())?;
                 }
                 Ok(())
+            }
+            Op::Mxu(mxu) => {
+                self.values(f, &op.operands)?;
+                write!(f, " unit {}", mxu.unit())?;
+                match mxu {
+                    MxuOp::PushRhs { register, transpose, .. } => {
+                        write!(f, " register {register}")?;
+                        f.write_str(if *transpose { " transpose_rhs" } else { "" })
+                    }
+                    MxuOp::AccLhs { row, load: Some(register), .. } => {
+                        write!(f, " row {row} load {register}")
+                    }
+                    MxuOp::AccLhs { row, load: None, .. } | MxuOp::Pop { row, .. } => {
+                        write!(f, " row {row}")
+                    }
+                }
             }
             Op::Memory(memory) => self.memory_operands(f, memory, op),
             Op::Dma(dma) => self.dma_operands(f, dma, op),

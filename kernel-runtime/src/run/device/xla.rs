@@ -183,12 +183,15 @@ fn download(buffer: &Buffer) -> pjrt::Result<Array> {
 pub(crate) fn element_type(dtype: DType) -> ElementType {
     match dtype {
         DType::Bool => ElementType::Pred,
+        DType::I4 => ElementType::S4,
         DType::I8 => ElementType::S8,
         DType::I16 => ElementType::S16,
         DType::I32 => ElementType::S32,
         DType::U8 => ElementType::U8,
         DType::U16 => ElementType::U16,
         DType::U32 => ElementType::U32,
+        DType::F8E4M3FN => ElementType::F8E4M3Fn,
+        DType::F8E5M2 => ElementType::F8E5M2,
         DType::BF16 => ElementType::Bf16,
         DType::F16 => ElementType::F16,
         DType::F32 => ElementType::F32,

@@ -269,6 +269,7 @@ fn check_copies(context: &mut Context<'_>, op: &OpData) {
         | Op::Shape(_)
         | Op::Convert(_)
         | Op::Random(_)
+        | Op::Mxu(_)
         | Op::Reduce(_)
         | Op::Dot(_)
         | Op::Memory(_)

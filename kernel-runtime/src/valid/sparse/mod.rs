@@ -113,7 +113,7 @@ fn check_op(context: &mut Context<'_>, op: &OpData) {
     let name = op.op.mnemonic();
     let is_scalar = kernel.core == Core::SparseScalar;
     let refused = match &op.op {
-        Op::Dot(_) | Op::Random(_) | Op::Convert(_) => Some((
+        Op::Dot(_) | Op::Mxu(_) | Op::Random(_) | Op::Convert(_) => Some((
             format!("`{name}` exists on TensorCores alone"),
             "compute with integer and float ops, or in a TensorCore kernel",
         )),

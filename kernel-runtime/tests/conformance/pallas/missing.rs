@@ -8,24 +8,19 @@ use systole::prelude::*;
 pub(super) fn cases() -> Vec<Case> {
     vec![
         missing_type(
-            "int4_is_missing",
-            "i4",
-            "tpu_ops_test::OpsTest::test_tpu_int4_upcast_and_matmul",
+            "uint4_is_missing",
+            "u4",
+            "tpu_ops_test::OpsTest::test_unsigned_dtype_dot_raises",
         ),
         missing_type(
-            "float8_is_missing",
-            "f8e4m3fn",
+            "float8_with_a_larger_bias_is_missing",
+            "f8e4m3b11fnuz",
             "pallas_test::PallasCallTest::test_float8_e4m3b11fnuz_dot",
         ),
         missing_op(
             "nextafter_is_missing",
             "%2 = nextafter %1, %1 : f32[8, 128]",
             "ops_test::OpsTest::test_nextafter",
-        ),
-        missing_op(
-            "control_of_the_matrix_unit_is_missing",
-            "matmul_push_rhs %1",
-            "tpu_pallas_test::ExplicitMXUTest::test_basic",
         ),
         missing_op(
             "trace_values_are_missing",

@@ -19,11 +19,13 @@ mod indexing;
 mod libtpu;
 mod masks;
 mod missing;
+mod narrow;
 mod numbers;
 mod prefetch;
 mod reductions;
 mod semaphores;
 mod shapes;
+mod units;
 
 use crate::backend::{Backend, spoil};
 use crate::batch::array;
@@ -211,6 +213,8 @@ pub(crate) fn cases() -> Vec<Case> {
         reductions::cases,
         control::cases,
         dtypes::cases,
+        narrow::cases,
+        units::cases,
         shapes::cases,
         numbers::cases,
         checks::cases,
@@ -345,11 +349,14 @@ pub(crate) fn at(x: &Array, index: &[usize]) -> f64 {
     let at = place(x.shape(), index);
     match x.data() {
         ArrayData::Bool(v) | ArrayData::U8(v) => v[at].into(),
+        ArrayData::I4(v) => v[at].to_f64(),
         ArrayData::I8(v) => v[at].into(),
         ArrayData::I16(v) => v[at].into(),
         ArrayData::I32(v) => v[at].into(),
         ArrayData::U16(v) => v[at].into(),
         ArrayData::U32(v) => v[at].into(),
+        ArrayData::F8E4M3FN(v) => v[at].to_f64(),
+        ArrayData::F8E5M2(v) => v[at].to_f64(),
         ArrayData::BF16(v) => v[at].into(),
         ArrayData::F16(v) => v[at].into(),
         ArrayData::F32(v) => v[at].into(),

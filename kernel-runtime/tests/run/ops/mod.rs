@@ -39,12 +39,15 @@ fn tensor(dtype: DType, shape: &[usize], values: &[f64]) -> DynTensor {
     }
     match dtype {
         DType::Bool => of::<bool>(shape, values),
+        DType::I4 => of::<i4>(shape, values),
         DType::I8 => of::<i8>(shape, values),
         DType::I16 => of::<i16>(shape, values),
         DType::I32 => of::<i32>(shape, values),
         DType::U8 => of::<u8>(shape, values),
         DType::U16 => of::<u16>(shape, values),
         DType::U32 => of::<u32>(shape, values),
+        DType::F8E4M3FN => of::<f8e4m3fn>(shape, values),
+        DType::F8E5M2 => of::<f8e5m2>(shape, values),
         DType::BF16 => of::<bf16>(shape, values),
         DType::F16 => of::<f16>(shape, values),
         DType::F32 => of::<f32>(shape, values),

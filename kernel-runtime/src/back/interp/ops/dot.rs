@@ -53,7 +53,7 @@ impl Executor<'_> {
     }
 }
 
-fn float_dot(
+pub(super) fn float_dot(
     pool: &mut Pool,
     op: &DotOp,
     sizes: Sizes,
@@ -127,7 +127,7 @@ fn parts(pool: &mut Pool, precision: Precision, dtype: DType, data: &Data) -> Ve
 }
 
 /// An undefined element of the left operand spoils its row, one of the right its column.
-fn dot_poison(
+pub(super) fn dot_poison(
     op: &DotOp,
     sizes: Sizes,
     lhs: Option<&Poison>,

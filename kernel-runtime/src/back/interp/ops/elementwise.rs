@@ -9,7 +9,7 @@ use super::super::tile::{
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ops::elementwise::elementwise_table;
 use crate::ir::ops::{Binary, Compare, Elementwise, Literal, Unary};
-use crate::ir::{DType, LocId};
+use crate::ir::{DType, LocId, f8e4m3fn, f8e5m2};
 use half::{bf16, f16};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -291,8 +291,12 @@ pub(super) fn round_in_place(dtype: DType, values: &mut [f32]) {
     match dtype {
         DType::BF16 => values.iter_mut().for_each(|x| *x = round_bf16(*x)),
         DType::F16 => values.iter_mut().for_each(|x| *x = f16::from_f32(*x).to_f32()),
+        DType::F8E4M3FN | DType::F8E5M2 => {
+            values.iter_mut().for_each(|x| *x = dtype.round_f32(*x));
+        }
         DType::F32
         | DType::Bool
+        | DType::I4
         | DType::I8
         | DType::I16
         | DType::I32
@@ -600,6 +604,8 @@ pub(super) fn number_bits(dtype: DType, value: Number) -> u32 {
     match (value, dtype) {
         (Number::Float(x), DType::BF16) => u32::from(bf16::from_f32(x).to_bits()),
         (Number::Float(x), DType::F16) => u32::from(f16::from_f32(x).to_bits()),
+        (Number::Float(x), DType::F8E4M3FN) => u32::from(f8e4m3fn::from_f32(x).to_bits()),
+        (Number::Float(x), DType::F8E5M2) => u32::from(f8e5m2::from_f32(x).to_bits()),
         (Number::Float(x), _) => x.to_bits(),
         (Number::Int(x), _) => x as u32,
     }
@@ -610,9 +616,16 @@ pub(super) fn number_from_bits(dtype: DType, bits: u32) -> Number {
         DType::BF16 => Number::Float(bf16::from_bits(bits as u16).to_f32()),
         DType::F16 => Number::Float(f16::from_bits(bits as u16).to_f32()),
         DType::F32 => Number::Float(f32::from_bits(bits)),
-        DType::Bool | DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16 | DType::U32 => {
-            Number::Int(dtype.wrap_int(i64::from(bits)))
-        }
+        DType::F8E4M3FN => Number::Float(f8e4m3fn::from_bits(bits as u8).to_f32()),
+        DType::F8E5M2 => Number::Float(f8e5m2::from_bits(bits as u8).to_f32()),
+        DType::Bool
+        | DType::I4
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::U8
+        | DType::U16
+        | DType::U32 => Number::Int(dtype.wrap_int(i64::from(bits))),
     }
 }
 

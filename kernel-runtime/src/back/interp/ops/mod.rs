@@ -9,8 +9,11 @@ mod elementwise;
 mod gemm;
 mod indirect;
 mod memory;
+mod mxu;
 mod random;
 mod reduce;
 mod shape;
 mod sparse;
 mod sync;
+
+pub(super) use mxu::MatrixUnits;

@@ -32,12 +32,15 @@ pub(super) fn dtype_of(ty: &Type) -> Option<DType> {
             _ => None,
         },
         Type::Int { width, sign: Sign::Signless | Sign::Signed } => match width {
+            4 => Some(DType::I4),
             8 => Some(DType::I8),
             16 => Some(DType::I16),
             32 => Some(DType::I32),
             _ => None,
         },
-        Type::Float(name) => DType::parse(name).filter(|dtype| dtype.is_float()),
+        Type::Float(name) => {
+            DType::parse(&name.to_ascii_lowercase()).filter(|dtype| dtype.is_float())
+        }
         Type::Vector { .. }
         | Type::MemRef { .. }
         | Type::Tensor { .. }
@@ -53,9 +56,12 @@ pub(super) fn signed(dtype: DType) -> DType {
         DType::U16 => DType::I16,
         DType::U32 => DType::I32,
         DType::Bool
+        | DType::I4
         | DType::I8
         | DType::I16
         | DType::I32
+        | DType::F8E4M3FN
+        | DType::F8E5M2
         | DType::BF16
         | DType::F16
         | DType::F32 => dtype,
@@ -69,9 +75,12 @@ pub(super) fn unsigned(dtype: DType) -> DType {
         DType::I16 => DType::U16,
         DType::I32 => DType::U32,
         DType::Bool
+        | DType::I4
         | DType::U8
         | DType::U16
         | DType::U32
+        | DType::F8E4M3FN
+        | DType::F8E5M2
         | DType::BF16
         | DType::F16
         | DType::F32 => dtype,

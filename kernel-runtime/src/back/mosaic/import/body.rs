@@ -576,6 +576,8 @@ pub(super) fn literal_of(attr: &Attr) -> Option<(Literal, Option<&[i64]>)> {
             DType::F32 => Literal::float(dtype, f32::from_bits(bits as u32)),
             DType::BF16 => Literal::float(dtype, half::bf16::from_bits(bits as u16).to_f32()),
             DType::F16 => Literal::float(dtype, half::f16::from_bits(bits as u16).to_f32()),
+            // No op takes a constant of these.
+            DType::F8E4M3FN | DType::F8E5M2 | DType::I4 => return None,
             _ => Literal::int(dtype, bits as i64),
         })
     };

@@ -81,6 +81,7 @@ fn block_index(kernel: &Kernel, map: BlockId, step: &[i64]) -> Option<Vec<i64>> 
             | Op::Shape(_)
             | Op::Convert(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Memory(_)

@@ -35,6 +35,9 @@ mod read;
 mod stablehlo;
 mod table;
 
+#[cfg(feature = "mlir")]
+pub(super) use ops::ROWS_PER_ADDRESS;
+
 pub use array::ArrayType;
 
 use crate::back::interp;

@@ -17,7 +17,7 @@ impl<'s> Lowerer<'_, 's> {
             return value;
         }
         let name = match dtype {
-            DType::BF16 | DType::F16 => "arith.extf",
+            _ if dtype.is_float() => "arith.extf",
             DType::U8 | DType::U16 => "arith.extui",
             _ => "arith.extsi",
         };
@@ -38,13 +38,13 @@ impl<'s> Lowerer<'_, 's> {
         }
         // A scalar keeps its 32 bits but takes a value of its type.
         match dtype {
-            DType::BF16 | DType::F16 => {
-                let elem = if dtype == DType::BF16 { Elem::BF16 } else { Elem::F16 };
+            DType::F8E4M3FN | DType::F8E5M2 | DType::BF16 | DType::F16 => {
+                let elem = Self::memory_elem(dtype);
                 let rounded = self.apply("arith.truncf", &[value], form, elem);
                 self.apply("arith.extf", &[rounded], form, Elem::F32)
             }
-            DType::I8 | DType::I16 | DType::U8 | DType::U16 => {
-                let n_bits = self.int_constant(form, Elem::I32, 32 - 8 * dtype.size_bytes() as i64);
+            DType::I4 | DType::I8 | DType::I16 | DType::U8 | DType::U16 => {
+                let n_bits = self.int_constant(form, Elem::I32, 32 - dtype.size_bits() as i64);
                 let shifted = self.apply("arith.shli", &[value, n_bits], form, Elem::I32);
                 let back = if dtype.is_signed_int() { "arith.shrsi" } else { "arith.shrui" };
                 self.apply(back, &[shifted, n_bits], form, Elem::I32)

@@ -27,7 +27,7 @@ impl<'s> Lowerer<'_, 's> {
         form: &Form,
     ) -> Result<Value<'s>, Diagnostic> {
         let (lhs_dtype, rhs_dtype) = (self.dtype(lhs), self.dtype(rhs));
-        if lhs_dtype != DType::I8 || rhs_dtype != DType::I8 {
+        if lhs_dtype != rhs_dtype || !matches!(lhs_dtype, DType::I4 | DType::I8) {
             // MLIR's integers have no sign, and the op takes all of them as signed.
             return Err(self
                 .unsupported(format!("there is no `dot` of {lhs_dtype} with {rhs_dtype}"))
@@ -46,6 +46,11 @@ impl<'s> Lowerer<'_, 's> {
         form: &Form,
     ) -> Result<Value<'s>, Diagnostic> {
         let zero = self.float_constant(form, Elem::F32, 0.0);
+        let stores = [lhs, rhs].iter().any(|&x| self.dtype(x).only_stores());
+        if stores && dot.precision == Precision::Medium {
+            let (x, y) = (self.factor(lhs)?, self.factor(rhs)?);
+            return Ok(self.matmul(dot, [x, y, zero], form, Elem::F32, None));
+        }
         let one_pass = self.dtype(lhs) == DType::BF16 && self.dtype(rhs) == DType::BF16;
         if one_pass || dot.precision == Precision::Medium {
             let (x, y) = (self.bf16_value(lhs)?, self.bf16_value(rhs)?);
@@ -62,6 +67,11 @@ impl<'s> Lowerer<'_, 's> {
         let acc = self.matmul(dot, [x1, y2, zero], form, Elem::F32, None);
         let acc = self.matmul(dot, [x2, y1, acc], form, Elem::F32, None);
         Ok(self.matmul(dot, [x1, y1, acc], form, Elem::F32, None))
+    }
+
+    /// An operand as it is if it only stores, else rounded to bf16.
+    fn factor(&mut self, value: ir::Value) -> Result<Value<'s>, Diagnostic> {
+        if self.dtype(value).only_stores() { self.value(value) } else { self.bf16_value(value) }
     }
 
     /// An operand rounded to bf16.

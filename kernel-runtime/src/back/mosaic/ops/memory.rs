@@ -180,9 +180,11 @@ impl<'s> Lowerer<'_, 's> {
         let value = self.apply("memref.load", &operands, &Form::SCALAR, elem);
         match dtype {
             DType::Bool => self.cast(value, DType::I32, DType::Bool, &Form::SCALAR),
-            DType::I8 | DType::I16 => self.apply("arith.extsi", &[value], &Form::SCALAR, Elem::I32),
+            DType::I4 | DType::I8 | DType::I16 => {
+                self.apply("arith.extsi", &[value], &Form::SCALAR, Elem::I32)
+            }
             DType::U8 | DType::U16 => self.apply("arith.extui", &[value], &Form::SCALAR, Elem::I32),
-            DType::BF16 | DType::F16 => {
+            DType::F8E4M3FN | DType::F8E5M2 | DType::BF16 | DType::F16 => {
                 self.apply("arith.extf", &[value], &Form::SCALAR, Elem::F32)
             }
             DType::I32 | DType::U32 | DType::F32 => value,
@@ -195,8 +197,8 @@ impl<'s> Lowerer<'_, 's> {
         let mut value = self.value(value)?;
         let name = match dtype {
             DType::Bool => Some("arith.extui"),
-            DType::I8 | DType::I16 | DType::U8 | DType::U16 => Some("arith.trunci"),
-            DType::BF16 | DType::F16 => Some("arith.truncf"),
+            DType::I4 | DType::I8 | DType::I16 | DType::U8 | DType::U16 => Some("arith.trunci"),
+            DType::F8E4M3FN | DType::F8E5M2 | DType::BF16 | DType::F16 => Some("arith.truncf"),
             DType::I32 | DType::U32 | DType::F32 => None,
         };
         if let Some(name) = name {

@@ -8,6 +8,7 @@ mod dma;
 mod dot;
 mod elementwise;
 mod memory;
+mod mxu;
 mod random;
 mod reduce;
 mod shape;
@@ -29,6 +30,7 @@ pub(super) fn lower<'s>(lowerer: &mut Lowerer<'_, 's>, op: &OpData) -> Lowering<
         Op::Random(random) => random::lower(lowerer, random, op),
         Op::Reduce(reduce) => reduce::lower(lowerer, *reduce, op),
         Op::Dot(dot) => dot::lower(lowerer, *dot, op),
+        Op::Mxu(mxu) => mxu::lower(lowerer, mxu, op),
         Op::Memory(memory) => memory::lower(lowerer, memory, op),
         Op::Dma(dma) => dma::lower(lowerer, dma, op),
         Op::Sync(sync) => dma::lower_sync(lowerer, sync, op),

@@ -58,6 +58,7 @@ fn is_cheap(kernel: &Kernel, region: BlockId) -> bool {
             | Op::Sync(_)
             | Op::Sparse(_)
             | Op::Random(_)
+            | Op::Mxu(_)
             | Op::Debug(_) => false,
         })
 }

@@ -1,7 +1,7 @@
 //! Constants as MLIR reads them.
 
-use crate::ir::DType;
 use crate::ir::ops::Literal;
+use crate::ir::{DType, f8e4m3fn, f8e5m2};
 use std::fmt;
 
 /// Prints a literal as MLIR reads it, exactly.
@@ -30,6 +30,8 @@ impl fmt::Display for LiteralText {
         match self.0.dtype() {
             DType::BF16 => write!(f, "0x{:04X}", half::bf16::from_f32(value).to_bits()),
             DType::F16 => write!(f, "0x{:04X}", half::f16::from_f32(value).to_bits()),
+            DType::F8E4M3FN => write!(f, "0x{:02X}", f8e4m3fn::from_f32(value).to_bits()),
+            DType::F8E5M2 => write!(f, "0x{:02X}", f8e5m2::from_f32(value).to_bits()),
             _ => write!(f, "0x{:08X}", value.to_bits()),
         }
     }

@@ -77,12 +77,15 @@ impl fmt::Display for TensorType<'_> {
         }
         let element = match self.dtype {
             DType::Bool => "i1",
+            DType::I4 => "i4",
             DType::I8 => "i8",
             DType::I16 => "i16",
             DType::I32 => "i32",
             DType::U8 => "ui8",
             DType::U16 => "ui16",
             DType::U32 => "ui32",
+            DType::F8E4M3FN => "f8E4M3FN",
+            DType::F8E5M2 => "f8E5M2",
             DType::BF16 => "bf16",
             DType::F16 => "f16",
             DType::F32 => "f32",

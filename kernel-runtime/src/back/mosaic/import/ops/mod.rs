@@ -7,10 +7,14 @@ mod dma;
 mod dot;
 mod elementwise;
 mod memory;
+mod mxu;
 mod random;
 mod reduce;
 mod shape;
 mod view;
+
+#[cfg(feature = "mlir")]
+pub(in crate::back::mosaic) use mxu::ROWS_PER_ADDRESS;
 
 use super::body::{Importer, Outcome};
 use super::header::short_name;
@@ -34,6 +38,7 @@ pub(super) fn import<'m>(importer: &mut Importer<'m>, op: &'m Op) -> Outcome<()>
         view::import,
         dma::import,
         random::import,
+        mxu::import,
         debug::import,
     ];
     for family in families {
