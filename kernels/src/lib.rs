@@ -7,8 +7,10 @@
 pub mod collectives;
 pub mod embedding;
 pub mod flash_attention;
+mod lanes;
 pub mod layer_norm;
 pub mod matmul;
+pub mod paged_attention;
 pub mod rms_norm;
 pub mod scale_add;
 pub mod softmax;
@@ -30,6 +32,11 @@ pub static KERNELS: &[KernelEntry] = &[
         name: "matmul",
         doc: "matrix product with a fused epilogue",
         specs: matmul::specs::specs,
+    },
+    KernelEntry {
+        name: "paged_attention",
+        doc: "attention of the next tokens over keys and values in pages",
+        specs: paged_attention::specs::specs,
     },
     KernelEntry {
         name: "scale_add",
