@@ -31,7 +31,11 @@ pub(crate) fn family() -> Family {
             on_any(&copy_onto_itself_by_table(), &[ids, counting::<f32>(&[32, 128])])
         }),
         case("copy_from_unknown_row", Code::VALID_COPY_ALIGNMENT, |bug| {
-            on_v5e(&copy_from_unknown_row(bug), &[table(&[1]), counting::<f32>(&[32, 128])])
+            on_v5e(&copy_from_unknown_row(bug), &[table(&[1]), counting::<f32>(&[32, 256])])
+        }),
+        case("copy_cuts_a_tile", Code::VALID_COPY_ALIGNMENT, |bug| {
+            let first = if bug { 2 } else { 4 };
+            on_v5e(&copy_cuts_a_tile(first, 8), &[counting::<f32>(&[32, 256])])
         }),
         case("copy_breaks_its_promise", Code::INTERP_MISALIGNED, |bug| {
             let ids = table(if bug { &[12] } else { &[16] });
@@ -216,6 +220,21 @@ fn copy_from_unknown_row(
     let row = if comptime!(bug) { ids[0] } else { ids[0] * 8 };
     let a = copy_into(x.rows(row, 8), a).wait(); //~ copy_from_unknown_row
     y[..] = concat(&[a[..], a[..], a[..], a[..]], 0);
+}
+
+/// Copies 8 rows that begin within a tile of 8 rows. Of rows 4..12 a chip takes half a tile twice;
+/// rows 2..10 are no such halves.
+#[tpu_kernel]
+fn copy_cuts_a_tile(
+    #[comptime] first: usize,
+    #[comptime] k: usize,
+    #[block(m, n)] x: Hbm<f32>,
+    #[block(k, n)] y: Out<f32>,
+    #[scratch([k, n])] bufs: Buffers<f32, 1>,
+) {
+    let [a] = bufs.slots();
+    let a = copy_into(x.rows(first, k), a).wait(); //~ copy_cuts_a_tile
+    y[..] = a[..];
 }
 
 /// Promises that the table holds multiples of eight.

@@ -7,9 +7,11 @@
 pub mod collectives;
 pub mod embedding;
 pub mod flash_attention;
+mod lanes;
 pub mod layer_norm;
 pub mod matmul;
 pub mod matmul_quantized;
+pub mod paged_attention;
 pub mod rms_norm;
 pub mod scale_add;
 pub mod softmax;
@@ -36,6 +38,11 @@ pub static KERNELS: &[KernelEntry] = &[
         name: "matmul_quantized",
         doc: "matrix product with weights of 8 or 4 bits, scaled per channel or group",
         specs: matmul_quantized::specs::specs,
+    },
+    KernelEntry {
+        name: "paged_attention",
+        doc: "attention of the next tokens over keys and values in pages",
+        specs: paged_attention::specs::specs,
     },
     KernelEntry {
         name: "scale_add",

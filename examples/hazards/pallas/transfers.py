@@ -58,6 +58,16 @@ def copy_onto_itself_by_table(bug):
                 scratch=[DMA], alias={1: 0})
 
 
+@tried
+def copy_cuts_a_tile(bug):
+    def kernel(x_ref, y_ref, buf, sem):
+        c = copy(x_ref.at[pl.ds(2 if bug else 4, 8)], buf, sem)
+        c.start()
+        c.wait()
+        y_ref[...] = buf[...]
+    return call(kernel, [x(columns=256)], shape(8, 256), ins=[FAR], scratch=[VMEM((8, 256), F32), DMA])
+
+
 def copy_by_table(ids, make):
     def kernel(ids_ref, x_ref, y_ref, buf, sem):
         c = copy(x_ref.at[make(ids_ref, pl.program_id(0))], buf, sem)

@@ -80,6 +80,8 @@ pub struct Chip {
     pub lanes: usize,
     /// Sublanes of a vector register of 32-bit elements.
     pub sublanes: usize,
+    /// Rows of a tile in VMEM of an array of 16-bit elements that has a multiple of 16 rows.
+    pub tile_rows_16bit: usize,
     /// Edge of a matrix unit.
     pub mxu_size: usize,
     /// Number of matrix units of a core.

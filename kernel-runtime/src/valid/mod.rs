@@ -122,7 +122,7 @@ fn check_chip(context: &mut Context<'_>, target: &Target, chip: &Chip) -> VmemEs
     block::check(context);
     dtype::check(context, target, chip);
     mxu::check(context, target, chip);
-    dma::check_chip(context);
+    dma::check_chip(context, chip);
     peer::check_chip(context, target, chip);
     let vmem = memory::check(context, target, chip);
     hazard::check(context);

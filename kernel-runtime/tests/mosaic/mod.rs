@@ -1,5 +1,6 @@
 //! The Mosaic back end: recorded modules, determinism, refusals, and what each op becomes.
 
+mod alignment;
 mod aot;
 mod call;
 pub(crate) mod cases;

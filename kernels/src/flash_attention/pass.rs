@@ -2,6 +2,7 @@
 
 use super::plan::{Case, Plan, Product};
 use super::{At, Attention};
+use crate::lanes::{LANES, by_lane, to_width};
 use std::f32::consts::{LN_2, LOG2_E};
 use std::ops::Range;
 use systole::prelude::*;
@@ -9,8 +10,6 @@ use systole::prelude::*;
 /// A logit that no real one reaches; its exponential is 0 beside any real one. Infinity would make
 /// NaN of a row that sees nothing.
 const MASKED: f32 = -1e30;
-/// Statistics of a row are kept once per lane, so that no pass but the last crosses lanes.
-const LANES: usize = 128;
 
 /// A super tile while it is traced.
 pub(super) struct SuperTile<'a> {
@@ -276,35 +275,9 @@ impl<'a> SuperTile<'a> {
     }
 }
 
-/// Combines the columns of a tile lane by lane: `[r, n] -> [r, 128]`, by halves, so that the
-/// combinations do not wait for each other.
-fn by_lane(tile: Tile<f32>, combine: impl Fn(Tile<f32>, Tile<f32>) -> Tile<f32>) -> Tile<f32> {
-    let mut parts: Vec<Tile<f32>> =
-        (0..tile.size(1)).step_by(LANES).map(|at| tile.slice((.., at..at + LANES))).collect();
-    while parts.len() > 1 {
-        parts = parts
-            .chunks(2)
-            .map(|pair| match pair {
-                [x, y] => combine(*x, *y),
-                other => other[0],
-            })
-            .collect();
-    }
-    parts[0]
-}
-
 /// The parts of `dt` rows of a tile that holds `rows` of a block, each with its index there.
 fn parts(tile: Tile<f32>, rows: &Range<usize>, dt: usize) -> Vec<(usize, Tile<f32>)> {
     let starts = rows.clone().step_by(dt);
     let part = |row: usize| tile.slice((row - rows.start..row - rows.start + dt, ..));
     starts.map(|row| (row / dt, part(row))).collect()
-}
-
-/// A tile whose lanes of a row are all equal, at another width.
-fn to_width(lanes: Tile<f32>, width: usize) -> Tile<f32> {
-    match width {
-        LANES => lanes,
-        width if width < LANES => lanes.slice((.., 0..width)),
-        width => concat(&vec![lanes; width / LANES], 1),
-    }
 }

@@ -3,6 +3,7 @@
 use systole::prelude::*;
 use systole::target::V5E;
 use systole_kernels::flash_attention::{Attention, Band, Blocks, Heads};
+use systole_kernels::paged_attention::{self, PagedAttention, Sizes};
 use systole_kernels::{matmul, softmax};
 
 const HEADS: Heads = Heads { b: 1, h: 4, kv_h: 2, sq: 256, sk: 256, d: 64 };
@@ -103,4 +104,44 @@ fn refuses_element_types_without_a_kernel() {
     let product = matmul::build(&V5E, DType::I32, matmul::MatmulOptions::default(), [8, 8, 8]);
     assert_eq!(code(product.unwrap_err()), "kernel::argument");
     assert_eq!(code(softmax::build(&V5E, DType::I8, &[8, 8]).unwrap_err()), "kernel::argument");
+}
+
+const SIZES: Sizes = Sizes { b: 2, h: 4, kv_h: 2, d: 64, page: 16, pool: 32, entries: 16 };
+
+#[test]
+fn refuses_pages_that_make_no_kernel() {
+    let told = |attention: PagedAttention, sizes: Sizes, message: &str| {
+        let problems = attention.kernel(&V5E, DType::BF16, sizes).unwrap_err();
+        assert_eq!(problems.0.len(), 1, "{problems}");
+        assert_eq!(problems.0[0].code.as_str(), "kernel::argument", "{problems}");
+        assert!(problems.0[0].message.contains(message), "{problems}");
+        assert!(problems.0[0].help.is_some(), "{problems}");
+    };
+    let new = PagedAttention::new;
+    assert!(new().kernel(&V5E, DType::BF16, SIZES).is_ok());
+    for (h, kv_h) in [(3, 2), (2, 4), (4, 0), (0, 2)] {
+        told(new(), Sizes { h, kv_h, ..SIZES }, "cannot share");
+    }
+    for page in [0, 8, 24, 2048] {
+        told(new(), Sizes { page, ..SIZES }, "a page of");
+    }
+    for d in [0, 192] {
+        told(new(), Sizes { d, ..SIZES }, "fill no registers");
+    }
+    told(new(), Sizes { b: 0, ..SIZES }, "0 sequences");
+    told(new(), Sizes { entries: usize::MAX, ..SIZES }, "more than 2^28 tokens");
+    told(new().window(0), SIZES, "a window of 0 tokens");
+    told(new().soft_cap(0.0), SIZES, "the logits' cap is 0");
+    told(PagedAttention { scale: Some(-1.0), ..new() }, SIZES, "the logits' factor is -1");
+    let blocks = |pages, buffers, sequences| {
+        let limit = 16 << 20;
+        let blocks = paged_attention::Blocks { pages, buffers, sequences, vmem_limit_bytes: limit };
+        PagedAttention { blocks: Some(blocks), ..new() }
+    };
+    assert!(blocks(8, 2, 1).kernel(&V5E, DType::BF16, SIZES).is_ok());
+    told(blocks(12, 2, 1), SIZES, "2 buffers of 12 pages");
+    told(blocks(8, 1, 1), SIZES, "1 buffers of 8 pages");
+    told(blocks(512, 3, 1), SIZES, "3 buffers of 512 pages");
+    told(blocks(4, 2, 1), SIZES, "a chunk of 4 pages of 16 tokens");
+    told(blocks(8, 2, 0), SIZES, "a grid step of 0 sequences");
 }
