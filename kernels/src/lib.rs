@@ -60,6 +60,26 @@ pub static KERNELS: &[KernelEntry] = &[
         doc: "layer norm of each row",
         specs: layer_norm::specs::specs,
     },
+    KernelEntry {
+        name: "embedding_gather",
+        doc: "rows of a table by id, on TensorCores or SparseCores",
+        specs: embedding::specs::gather,
+    },
+    KernelEntry {
+        name: "embedding_bag",
+        doc: "sums, means and weighted sums of rows of a table",
+        specs: embedding::specs::bag,
+    },
+    KernelEntry {
+        name: "embedding_update",
+        doc: "one step of an optimizer on the rows that a batch names, in place",
+        specs: embedding::specs::update,
+    },
+    KernelEntry {
+        name: "embedding_dlrm",
+        doc: "the sums of rows of DLRM v2's 26 tables, on SparseCores",
+        specs: embedding::specs::dlrm,
+    },
 ];
 
 /// Runs an expression with `$t` naming the Rust type of a float [`DType`].

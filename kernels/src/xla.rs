@@ -125,6 +125,23 @@ impl Main {
         })
     }
 
+    /// Rows of a matrix by their numbers.
+    pub(crate) fn rows(&mut self, x: &Val, ids: &Val) -> Val {
+        let (n, width) = (ids.shape[0], x.shape[1]);
+        self.push(x.dtype, &[n, width], |ty| {
+            format!(
+                "\"stablehlo.gather\"({}, {}) <{{dimension_numbers = #stablehlo.gather<\
+                 offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], \
+                 index_vector_dim = 1>, slice_sizes = array<i64: 1, {width}>, \
+                 indices_are_sorted = false}}> : ({}, {}) -> {ty}",
+                x.name,
+                ids.name,
+                x.ty(),
+                ids.ty()
+            )
+        })
+    }
+
     /// The index along an axis.
     pub(crate) fn iota(&mut self, shape: &[usize], axis: usize) -> Val {
         self.push(DType::I32, shape, |ty| format!("stablehlo.iota dim = {axis} : {ty}"))

@@ -14,6 +14,7 @@ mod radix;
 pub mod reference;
 mod sharding;
 pub mod sparse_core;
+pub mod specs;
 mod stack;
 pub mod tensor_core;
 mod train;
