@@ -44,7 +44,7 @@ impl Case {
     }
 
     fn n_groups(self) -> usize {
-        if self.group == 0 { 1 } else { self.sizes[1] / self.group }
+        self.sizes[1].checked_div(self.group).unwrap_or(1)
     }
 
     fn spec(self) -> Spec {
