@@ -65,12 +65,10 @@ fn matmul(
     let step = (i * columns + j) * depth + l;
     let slot = step % 2;
     // The blocks of a step, and where they go.
-    let x_of = |step: Scalar<i32>| {
-        x.at((ds(step / (columns * depth) * t, t), ds(step % depth * t, t)))
-    };
-    let y_of = |step: Scalar<i32>| {
-        y.at((ds(step % depth * t, t), ds(step / depth % columns * t, t)))
-    };
+    let x_of =
+        |step: Scalar<i32>| x.at((ds(step / (columns * depth) * t, t), ds(step % depth * t, t)));
+    let y_of =
+        |step: Scalar<i32>| y.at((ds(step % depth * t, t), ds(step / depth % columns * t, t)));
     if step == 0 {
         start_copy(x_of(step), xs.at((slot, .., ..)), arrived.at((0, slot)));
         start_copy(y_of(step), ys.at((slot, .., ..)), arrived.at((1, slot)));
@@ -168,10 +166,8 @@ fn pallas() -> Result<Vec<(String, f64)>, String> {
 
 fn main() {
     let mut c = Criterion::default().configure_from_args();
-    let ours: Vec<(&str, f64)> = cases()
-        .iter()
-        .map(|case| (case.name, measure(&mut c, case).as_secs_f64() * 1e3))
-        .collect();
+    let ours: Vec<(&str, f64)> =
+        cases().iter().map(|case| (case.name, measure(&mut c, case).as_secs_f64() * 1e3)).collect();
     c.final_summary();
     // `cargo test --benches` runs each once, to see that it does.
     if std::env::args().any(|arg| arg == "--test") {
