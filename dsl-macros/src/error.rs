@@ -22,7 +22,7 @@ macro_rules! messages {
 messages! {
     // The attribute of the kernel.
     unknown_key(key)
-        "unknown key `{key}`: expected `grid(..)`, `core(..)`, `mesh(..)`, `dims(..)`, `vmem_limit(..)`, `side_effects(..)`, `cost(..)` or `name = \"..\"`";
+        "unknown key `{key}`: expected `grid(..)`, `core(..)`, `mesh(..)`, `dims(..)`, `vmem_limit(..)`, `side_effects(..)`, `bounds_checks(..)`, `cost(..)` or `name = \"..\"`";
     expected_core()
         "expected what runs the kernel: `core(sparse)`, the vector subcores of SparseCores, or `core(sparse_scalar)`, their scalar subcores; a kernel without `core(..)` runs on a TensorCore";
     sparse_grid(form)
@@ -50,6 +50,8 @@ messages! {
 
     expected_side_effects()
         "expected `side_effects(dataflow)`, which keeps the order of calls, or `side_effects(always)`, which keeps the call itself";
+    expected_bounds_checks()
+        "expected `bounds_checks(off)`: the chip then does not check where copies go";
     expected_cost()
         "expected what a call costs: `cost(flops = n, transcendentals = n, bytes = n)`, each at most once";
 

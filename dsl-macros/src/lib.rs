@@ -49,6 +49,9 @@ mod tests;
 /// * `vmem_limit(bytes)`: the scoped VMEM limit.
 /// * `side_effects(dataflow)`: the call may be dropped with its outputs, but neither merged with
 ///   another nor moved; `side_effects(always)`: it stays even if nobody needs its outputs.
+/// * `bounds_checks(off)`: the chip does not check that copies whose place is computed stay in their
+///   arrays, some 10 cycles each. The interpreter checks all the same; on a chip such a copy then
+///   reads or writes whatever lies there, so check ids before the call.
 /// * `cost(flops = n, transcendentals = n, bytes = n)`: what a call costs, as the compiler that
 ///   schedules around it is told; what is left out is counted from the kernel.
 /// * `name = ".."`: the kernel's name, if not that of the function.

@@ -21,6 +21,8 @@ pub(crate) struct KernelAttr {
     pub(crate) dims: Vec<(Ident, Expr)>,
     pub(crate) vmem_limit: Option<Expr>,
     pub(crate) side_effects: Option<SideEffects>,
+    /// Whether the chip does not check the bounds of copies.
+    pub(crate) unchecked_bounds: bool,
     /// `flops`, `transcendentals` or `bytes`, with its value.
     pub(crate) cost: Vec<(Ident, Expr)>,
     pub(crate) name: Option<LitStr>,
@@ -245,6 +247,14 @@ impl KernelAttr {
                     let message = error::expected_side_effects();
                     let inner = parenthesized(input, &message)?;
                     attr.side_effects = Some(side_effects(&key, inner, &message)?);
+                }
+                "bounds_checks" => {
+                    let message = error::expected_bounds_checks();
+                    let inner = parenthesized(input, &message)?;
+                    match syn::parse2::<Ident>(inner) {
+                        Ok(off) if off == "off" => attr.unchecked_bounds = true,
+                        _ => return Err(syn::Error::new(key.span(), message)),
+                    }
                 }
                 "cost" => {
                     let inner = parenthesized(input, &error::expected_cost())?;

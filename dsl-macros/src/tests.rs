@@ -89,7 +89,7 @@ impl Random {
 /// Tokens that the macros know, to put into random places.
 const WORDS: &str = "if else for while loop match let mut ref return break continue ? in .. ..= @ \
     : , ; = == < && || ! & * + [ ] ( ) { } # | -> => ' 'a 0 1.5 \"s\" self Self In Out InOut Vmem \
-    Smem Hbm grid dims name vmem_limit core parallel arbitrary squeezed element block scratch \
+    Smem Hbm grid dims name vmem_limit core bounds_checks off parallel arbitrary squeezed element block scratch \
     comptime prefetch extent pinned side_effects cost buffered streams unroll fn pub async const unsafe impl dyn where T i x m n \
     step_by move union struct enum 'static r#type _";
 

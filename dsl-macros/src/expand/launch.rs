@@ -119,6 +119,9 @@ fn compile_params(kernel: &Kernel, launch: &Ident) -> TokenStream {
         SideEffects::Always => quote!(#hooks::SideEffects::Always),
     });
     tokens.extend(kind.map(|kind| quote!(#launch.side_effects(#kind);)));
+    if kernel.attr.unchecked_bounds {
+        tokens.extend(quote!(#launch.unchecked_bounds();));
+    }
     if !kernel.attr.cost.is_empty() {
         let stated = ["flops", "transcendentals", "bytes"].map(|name| {
             match kernel.attr.cost.iter().find(|(known, _)| known == name) {

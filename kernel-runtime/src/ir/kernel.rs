@@ -457,6 +457,8 @@ pub struct CompileParams {
     pub vmem_limit_bytes: Option<u64>,
     /// Whether the call may be removed or merged.
     pub side_effects: SideEffects,
+    /// Whether the chip does not check that copies stay in their arrays. The interpreter does.
+    pub unchecked_bounds: bool,
     /// What the call costs, where the author knows better than the count.
     pub cost: StatedCost,
 }

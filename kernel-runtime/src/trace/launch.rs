@@ -615,6 +615,11 @@ impl Launch {
         with(|t| t.builder.kernel_mut().compile.side_effects = effects);
     }
 
+    /// Leaves out the chip's checks of where copies go.
+    pub fn unchecked_bounds(&self) {
+        with(|t| t.builder.kernel_mut().compile.unchecked_bounds = true);
+    }
+
     /// Says what a call costs: flops, transcendentals, bytes.
     pub fn cost(&self, [flops, transcendentals, bytes_accessed]: [Option<u64>; 3]) {
         let cost = StatedCost { flops, transcendentals, bytes_accessed };

@@ -232,9 +232,13 @@ fn backend_config(valid: &Valid, bytecode: &[u8], call: &Call<'_>) -> String {
     // SparseCore kernels are written in registers, which layout passes do not take.
     let is_sparse = valid.kernel().core.is_sparse();
     let layout_passes = if is_sparse { "" } else { ", \"needs_layout_passes\": true" };
+    let unchecked = match valid.kernel().compile.unchecked_bounds {
+        true => ", \"disable_bounds_checks\": true",
+        false => "",
+    };
     let mut config = format!(
         "{{\"custom_call_config\": {{\"body\": \"{}\"{}, \"cost_estimate\": {{\"bytes_accessed\": {}, \
-         \"flops\": {}, \"transcendentals\": {}}}, \"serialization_format\": 1{layout_passes}{}}}",
+         \"flops\": {}, \"transcendentals\": {}}}{unchecked}, \"serialization_format\": 1{layout_passes}{}}}",
         STANDARD.encode(bytecode),
         communication(valid.kernel()),
         cost.bytes_accessed,

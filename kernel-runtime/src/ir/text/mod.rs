@@ -28,7 +28,7 @@
 //! loc 1 = "src/matmul.rs":11:9
 //! ```
 //!
-//! After the kernel's name come `core sparse` or `core sparse_scalar`, `vmem_limit n`, `side_effects dataflow` or `always`, and the stated
+//! After the kernel's name come `core sparse` or `core sparse_scalar`, `vmem_limit n`, `side_effects dataflow` or `always`, `unchecked_bounds`, and the stated
 //! cost, `flops n transcendentals n bytes n`; after a parameter's memory, `pinned` with the memory
 //! of its array.
 //!

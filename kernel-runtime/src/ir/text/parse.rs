@@ -373,6 +373,7 @@ impl<'t> Parser<'t> {
                 None => return Err(self.unexpected("`dataflow` or `always`")),
             };
         }
+        compile.unchecked_bounds = self.eat_word("unchecked_bounds");
         let cost = &mut compile.cost;
         for (word, stated) in [
             ("flops", &mut cost.flops),

@@ -42,6 +42,9 @@ impl<'k> Printer<'k> {
             SideEffects::None => {}
             effects => write!(f, " side_effects {}", effects.name())?,
         }
+        if kernel.compile.unchecked_bounds {
+            f.write_str(" unchecked_bounds")?;
+        }
         let StatedCost { flops, transcendentals, bytes_accessed } = kernel.compile.cost;
         for (name, stated) in
             [("flops", flops), ("transcendentals", transcendentals), ("bytes", bytes_accessed)]

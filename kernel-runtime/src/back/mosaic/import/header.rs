@@ -296,6 +296,7 @@ impl<'m> Header<'m> {
         self.bind_grid(importer)?;
         let kernel = importer.builder.kernel_mut();
         kernel.compile.vmem_limit_bytes = self.call.vmem_limit_bytes;
+        kernel.compile.unchecked_bounds = self.call.unchecked_bounds;
         kernel.compile.side_effects = self.call.side_effects;
         Ok(Arrays { inputs, operands, results })
     }

@@ -68,6 +68,8 @@ pub struct Call {
     pub mesh: Vec<MeshAxis>,
     /// The VMEM that the call asks for.
     pub vmem_limit_bytes: Option<u64>,
+    /// Whether the chip does not check the bounds of copies.
+    pub unchecked_bounds: bool,
     /// Whether the call may be removed or merged.
     pub side_effects: SideEffects,
     /// What diagnostics call the module's text.
@@ -115,6 +117,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Call>, Diagnostics> {
         aliases: Vec::new(),
         mesh: Vec::new(),
         vmem_limit_bytes: None,
+        unchecked_bounds: false,
         side_effects: SideEffects::None,
         file: Arc::from(file),
     };

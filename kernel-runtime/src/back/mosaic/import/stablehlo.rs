@@ -242,6 +242,7 @@ fn call(file: &Arc<str>, idx: usize, found: &Found) -> Result<Call, Diagnostic> 
         aliases: aliases(&found.attrs)?,
         mesh: Vec::new(),
         vmem_limit_bytes: vmem.and_then(|limit| limit["size"].as_u64()),
+        unchecked_bounds: inner.get("disable_bounds_checks").and_then(Json::as_bool) == Some(true),
         side_effects,
     })
 }
