@@ -1,4 +1,7 @@
 //! Lookups: rows by id, and sums of the rows of a bag.
+//!
+//! Ids are checked before the call ([`super::super::RawBags::check`]), so that the chip need not: its
+//! checks are half of what a gather costs.
 
 use super::super::sparse_core::BagForm;
 use super::rows::{AHEAD, Ring, Rows, SLOTS, TILE, arrive, column, eight, fetch, packing, store};
@@ -7,7 +10,8 @@ use systole::prelude::*;
 /// Row `ids[n]` of the table as row `n`.
 #[tpu_kernel(
     grid(p: parallel = ring.n_cores, i = n / (ring.n_cores * ring.n_rows)),
-    name = "embedding_gather"
+    name = "embedding_gather",
+    bounds_checks(off)
 )]
 pub(super) fn gather_rows<T: Float>(
     #[comptime] ring: Ring,
@@ -34,7 +38,8 @@ pub(super) fn gather_rows<T: Float>(
 #[tpu_kernel(
     grid(p: parallel = ring.n_cores, i = n / (ring.n_cores * ring.n_rows)),
     dims(n = m / hot),
-    name = "embedding_bag"
+    name = "embedding_bag",
+    bounds_checks(off)
 )]
 pub(super) fn sum_bags<T: Float>(
     #[comptime] ring: Ring,
@@ -72,7 +77,8 @@ pub(super) fn sum_bags<T: Float>(
 #[tpu_kernel(
     grid(p: parallel = ring.n_cores, i = (s - 1) / ring.n_cores),
     dims(n = (s - 1) * chunk),
-    name = "embedding_bag_ragged"
+    name = "embedding_bag_ragged",
+    bounds_checks(off)
 )]
 pub(super) fn sum_ragged_bags<T: Float>(
     #[comptime] ring: Ring,

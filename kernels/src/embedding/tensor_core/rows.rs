@@ -12,6 +12,9 @@ pub(super) const AHEAD: usize = SLOTS - 1;
 /// Rows of a register of 32-bit elements.
 pub(super) const TILE: usize = 8;
 
+/// Copies that are started in one turn of a loop: a turn costs as much as many of them.
+const BATCH: usize = 32;
+
 /// How units are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ring {
@@ -46,10 +49,11 @@ impl<T> Copy for Rows<T> {}
 #[tpu_fn]
 pub(super) fn fetch<T: Float>(ring: Ring, rows: Rows<T>, unit: Scalar<i32>) {
     let slot = unit % SLOTS;
-    for group in 0..ring.n_rows / TILE {
+    let batch = if ring.n_rows.is_multiple_of(BATCH) { BATCH } else { TILE };
+    for group in 0..ring.n_rows / batch {
         #[unroll]
-        for k in 0..TILE {
-            let at = group * TILE + k;
+        for k in 0..batch {
+            let at = group * batch + k;
             let id = rows.ids[unit * ring.n_rows + at];
             if comptime!(packing::<T>() == 1) {
                 let to = rows.buf.at((slot, ds(at, 1), ..));
