@@ -286,10 +286,10 @@ fn lanes_fit(dim: AccessDim, size: usize, lanes: usize) -> bool {
 /// A tile is `tile` rows of 128 elements; the tiles of one row of tiles lie one after the other, so
 /// that rows `r` and `r + 1` are neighbours only within a tile, or if a row of tiles has one tile
 /// alone. A copy by hardware is a run of bytes that repeats at two strides. That is what the rule
-/// comes from, and libtpu's verdict is the same for each of some thousand copies of random starts
-/// and sizes (f32, bf16, i8; HBM and VMEM, either end; v4, v5e, v5p, v6e, 7x): what it accepts it
-/// moves rightly, by the strides in its descriptors, and the rest it refuses ("Offsets along tiled
-/// dimensions must be aligned to tiles"). `tests/mosaic/alignment.rs` compiles the borders.
+/// comes from; sweeps of random starts and sizes (f32, bf16, i8; HBM and VMEM, either end; v4, v5e,
+/// v5p, v6e, 7x) gave libtpu's verdict, which is to refuse the rest: "Offsets along tiled dimensions
+/// must be aligned to tiles". On 7x it takes some copies of bf16 rows in VMEM that are refused here.
+/// `tests/mosaic/alignment.rs` compiles the borders.
 #[derive(Clone, Copy)]
 struct Rows {
     /// Rows of the array.
