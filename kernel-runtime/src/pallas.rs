@@ -36,6 +36,7 @@
 //! | cost estimates | better | counted from the kernel; `cost(..)` states what is known better | `cost_is_stated`, `trace/tables::attributes_say_what_the_compiler_should_know` |
 //! | `has_side_effects`, three kinds | same | `side_effects(dataflow)`, `side_effects(always)` | `side_effects_and_cost`, `ui/expected_side_effects` |
 //! | `vmem_limit_bytes` | better | chosen from the kernel's own buffers where it is not given | `vmem_limit_of_the_kernel`, `vmem_limit_that_suffices`, `vmem_is_full` |
+//! | `disable_bounds_checks` | better | `bounds_checks(off)`; the interpreter checks all the same | `trace/tables::attributes_say_what_the_compiler_should_know`, `mosaic/call::the_chips_checks_of_copies_can_be_left_out` |
 //! | `allow_input_fusion`, `flags`, fuser | not yet | | `ui/unknown_key` |
 //!
 //! # Control flow and memory

@@ -50,6 +50,16 @@ fn aliases_count_extents_and_tables() {
 }
 
 #[test]
+fn the_chips_checks_of_copies_can_be_left_out() {
+    let mut kernel = kernel("unchecked");
+    let key = "\\22disable_bounds_checks\\22: true";
+    assert!(!text(&kernel).contains(key));
+    kernel.compile.unchecked_bounds = true;
+    assert!(text(&kernel).contains(key), "{}", text(&kernel));
+    aot::check(&[kernel], &V5E, 1);
+}
+
+#[test]
 fn side_effects_have_three_kinds() {
     let with = |effects| {
         let mut kernel = kernel("effects");

@@ -180,6 +180,7 @@ fn a_table_is_read_only() {
 #[tpu_kernel(
     grid(i: parallel),
     side_effects(dataflow),
+    bounds_checks(off),
     cost(flops = 12, bytes = 1 << 40)
 )]
 fn stated(
@@ -202,7 +203,9 @@ fn attributes_say_what_the_compiler_should_know() {
     assert_eq!(kernel.params[0].pinned, Some(MemorySpace::Vmem));
     assert_eq!(kernel.params[1].pinned, Some(MemorySpace::Hbm));
     let text = format!("{kernel:#}");
-    assert!(text.starts_with("kernel stated side_effects dataflow flops 12 bytes 1099511627776 {"));
+    let head =
+        "kernel stated side_effects dataflow unchecked_bounds flops 12 bytes 1099511627776 {";
+    assert!(text.starts_with(head), "{text}");
     assert_eq!(format!("{:#}", Kernel::parse(&text).unwrap()), text);
     let valid = valid::check(kernel, &V5E).unwrap();
     let found = valid.cost();
