@@ -102,7 +102,7 @@
 //! | `add=True`, `Indices(.., ignored_value)` | same | `gather(..).accumulate().skipping(-1)`; a scatter that would add to HBM is refused | `sparse/rows::gathers_add_rows_and_leave_out_what_is_skipped`, `sparse/aot::gathers_that_add_become_streams_that_add` |
 //! | ids in a register | same | `table.gather(ids[..], rows)` | `sparse/aot::ids_in_a_register_become_streams` |
 //! | gathers of a dynamic number of rows | not yet | `skipping` | `sparse/rows::gathers_add_rows_and_leave_out_what_is_skipped` |
-//! | `subcore_barrier` | same | `subcore_barrier()` | `sparse/misuse::barriers_are_told_where_subcores_run_one_by_one` |
+//! | `subcore_barrier` | better | `subcore_barrier()`; the interpreter runs the subcores at the same time, finds races in memory that they share, and who stays away from a barrier | `sparse/meeting::subcores_add_up_in_the_memory_they_share`, `sparse/meeting::adding_to_memory_that_another_subcore_clears_is_a_race`, `sparse/meeting::a_barrier_that_one_subcore_does_not_pass_is_told` |
 //! | `load_gather`, `store_scatter`, `addupdate_scatter` | same | `load_idx`, `store_idx`, `add_idx`, each with a mask too | `sparse/registers::ops_on_registers_are_plain_loops` |
 //! | `load_expanded`, `store_compressed` | same | of the same names | `sparse/registers::ops_on_registers_are_plain_loops` |
 //! | masked loads and stores | better | `load_masked`, `store_masked` leave elements in their places | `sparse/registers::ops_on_registers_are_plain_loops` |
