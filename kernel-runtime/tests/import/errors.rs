@@ -171,7 +171,7 @@ fn what_the_ir_cannot_say_is_named_with_its_place() {
         (format!("%a = \"stable_mosaic.vector.multi_reduction\"(%v, %v) {{kind = #vector.kind<mul>, reduction_dims = array<i64: 1>}} : ({vector}, {vector}) -> vector<8xf32>"), "the combination `mul`"),
         ("%a = \"stable_mosaic.a.b\"() : () -> f8E4M3FN".into(), "`a.b`: there is no such op"),
         (format!("%a = \"stable_mosaic.tpu.dynamic_gather\"(%v, %v) {{dimensions = array<i32: 0, 1>}} : ({vector}, {vector}) -> {vector}"), "`tpu.dynamic_gather`: indices along several axes"),
-        (format!("%a = \"stable_mosaic.tpu.pack_elementwise\"(%v, %v) {{target_type = f8E4M3FN}} : ({vector}, {vector}) -> vector<8x128xi32>"), "`tpu.pack_elementwise`: elements of `f8E4M3FN`"),
+        (format!("%a = \"stable_mosaic.tpu.pack_elementwise\"(%v, %v) {{target_type = f8E4M3FN}} : ({vector}, {vector}) -> vector<8x128xi32>"), "`pack` does not take parts of `f8e4m3fn`"),
     ] {
         let error = refused(&kernel(15, &op));
         assert_eq!(error.code, Code::IMPORT_UNSUPPORTED, "{error}");
