@@ -98,7 +98,8 @@ impl Blocks {
         // A chunk of some 2 MiB hides the latency of its copies; no longer than a sequence.
         let longest = sizes.entries.next_power_of_two();
         let chunk_bytes = if max_limit < 32 * MIB { 2 * MIB } else { 4 * MIB };
-        let fitting = (chunk_bytes / page_bytes).clamp(1, 64);
+        // Off TPUs nothing is hidden, and few copies make a small program.
+        let fitting = chip.map_or(1, |_| (chunk_bytes / page_bytes).clamp(1, 64));
         // A chunk fills the lanes of its scores.
         let pages = (1 << fitting.ilog2()).min(longest).max(128 / sizes.page);
         // Two cores take half of the sequences each.
