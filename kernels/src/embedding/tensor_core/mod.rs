@@ -5,7 +5,7 @@
 //! [`BagLookup::batch`] and [`UpdateRows`] make the arrays that the kernels take, tables first.
 //!
 //! Scalar memory holds [`SMEM_WORDS`] words of ids and what goes with them, per call: larger batches
-//! are cut, which [`lookup`](super::lookup) does. Tables are `f32` or `bf16`. Rows of `bf16` lie in
+//! are cut, which [`Lookup`](super::Lookup) does. Tables are `f32` or `bf16`. Rows of `bf16` lie in
 //! pairs, one word having an element of each, and no TPU copies half a word: their pair is fetched
 //! and the row picked out of it, so that such a table has an even number of rows.
 //!
