@@ -89,8 +89,8 @@
 //!
 //! # SparseCores
 //!
-//! Vector subcores, one at a time, run in the interpreter; what they exchange at barriers does not
-//! yet.
+//! Subcores run in the interpreter: at the same time if they share memory or meet at barriers, else
+//! one after the other.
 //!
 //! | Pallas | here | how | proof |
 //! |---|---|---|---|

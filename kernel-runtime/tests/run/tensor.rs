@@ -47,11 +47,24 @@ fn errors_name_shapes_and_the_callers_line_and_pass_through() {
     let y = tensor(&[1.0, 2.0, 3.0], &[3]);
     let line = line!() + 1;
     let sum = &x + &y;
-    let error = error_of(&(sum * 2.0).exp());
+    let error = error_of(&(&sum * 2.0).exp());
     assert_eq!(error.0[0].code.as_str(), "tensor::shape");
     assert!(error.0[0].message.contains("[2] and [3]"), "{error}");
     assert_eq!(error.0[0].labels[0].span.line, line);
     assert!(error.0[0].labels[0].span.file.ends_with("tensor.rs"));
+    // Functions tell it of their arguments, and are not traced.
+    let (failed, ok) = (sum.clone(), tensor(&[1.0; 4], &[2, 2]));
+    let product = jit(|x: Tensor<f32>, w: Tensor<f32>| x.matmul(&w));
+    let args = (failed.clone(), ok);
+    let slope = systole::run::grad(|x: Tensor<f32>| x.sum(&[0]));
+    let told = [
+        product.call(args.clone()).unwrap_err(),
+        product.lower(&args).map(|_| ()).unwrap_err(),
+        slope(&failed).unwrap_err(),
+    ];
+    for error in told {
+        assert_eq!(error.0[0].labels[0].span.line, line, "{error}");
+    }
 }
 
 #[test]

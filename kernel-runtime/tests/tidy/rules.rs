@@ -40,26 +40,16 @@ pub(crate) const DEPENDENCIES: &[(&str, &[&str])] = &[
     // Compiles finished modules for a chip, through libtpu.
     ("aot", &["diag", "cache", "ir", "target", "valid", "pass", "back", "pjrt"]),
     ("run", &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot"]),
-    (
-        "tune",
-        &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"],
-    ),
     // Documentation alone.
     ("pallas", &[]),
     // What a kernel's author imports: re-exports, like lib.rs.
     (
         "prelude",
-        &[
-            "diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot",
-            "run", "tune",
-        ],
+        &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"],
     ),
     (
         "cli",
-        &[
-            "diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot",
-            "run", "tune",
-        ],
+        &["diag", "cache", "ir", "target", "trace", "valid", "pass", "back", "pjrt", "aot", "run"],
     ),
 ];
 

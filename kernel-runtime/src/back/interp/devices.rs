@@ -21,7 +21,7 @@ pub(super) fn one_for_many(kernel: &Kernel) -> Diagnostic {
     let (name, n) = (&kernel.name, kernel.n_devices());
     let message = format!("`{name}` runs on {n} devices at once, but was given the arrays of one");
     Diagnostic::error(Code::INTERP_INPUT, message).help(
-        "give it the arrays of each: `run::call_devices(&kernel, &[..])`, or `interp::run_devices`",
+        "give it the arrays of each: `run::call_devices(&kernel.trace(&args)?, &[..])`, or `interp::run_devices`",
     )
 }
 

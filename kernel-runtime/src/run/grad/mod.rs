@@ -10,7 +10,7 @@ pub(crate) use tape::Tape;
 
 use super::device::Device;
 use super::graph::At;
-use super::jit::{Outcome, Tree, leaves, trace_fn, with_leaves};
+use super::jit::{Outcome, Tree, check_failures, leaves, trace_fn, with_leaves};
 use super::tensor::{DynTensor, FloatKind, Tensor};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use std::panic::Location;
@@ -39,6 +39,7 @@ pub fn value_and_grad<A: Tree, T: FloatKind, R: Outcome<Tree = Tensor<T>>>(
     let at = Location::caller();
     move |args| {
         let inputs = leaves(args);
+        check_failures(&inputs)?;
         let device = inputs.first().map_or_else(Device::current, |leaf| leaf.device().clone());
         let (traced, _) =
             trace_fn(&device, &inputs, at, |nodes| f(with_leaves(args, nodes)).outcome())?;

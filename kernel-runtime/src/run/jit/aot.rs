@@ -1,6 +1,6 @@
 //! Functions of tensors compiled ahead of time, for devices that are not here.
 
-use super::{Jit, JitFn, Tree, check_devices, leaves};
+use super::{Jit, JitFn, Tree, check_arguments, leaves};
 use crate::diag::Diagnostics;
 use crate::run::device::Device;
 use crate::run::graph::Graph;
@@ -33,7 +33,7 @@ impl<Args: Tree, F: JitFn<Args>> Jit<Args, F> {
         let inputs = leaves(args);
         let device = inputs.first().map_or_else(Device::current, |leaf| leaf.device().clone());
         let at = Location::caller();
-        check_devices(&device, &inputs, at)?;
+        check_arguments(&device, &inputs, at)?;
         if self.has_bounds() {
             let fit = self.fit(args, &inputs, &device, at)?;
             let graph = self.bounded_graph(args, &fit, &device, at)?.graph();

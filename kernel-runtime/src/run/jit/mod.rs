@@ -190,7 +190,7 @@ impl<Args: Tree, F: JitFn<Args>> Jit<Args, F> {
         }
         let inputs = leaves(&args);
         let device = inputs.first().map_or_else(Device::current, |leaf| leaf.device().clone());
-        check_devices(&device, &inputs, at)?;
+        check_arguments(&device, &inputs, at)?;
         let fit = match self.has_bounds() {
             true => Some(self.fit(&args, &inputs, &device, at)?),
             false => None,
@@ -392,15 +392,21 @@ impl<Out: Tree> Program<Out> {
     }
 }
 
-/// Arguments of a program are on its device.
-fn check_devices(device: &Device, inputs: &[DynTensor], at: At) -> Result<(), Diagnostics> {
+/// Why an argument has no elements, if one has none.
+pub(crate) fn check_failures(inputs: &[DynTensor]) -> Result<(), Diagnostics> {
+    match inputs.iter().find_map(|leaf| leaf.node().failure()) {
+        Some(failure) => Err((*failure).clone()),
+        None => Ok(()),
+    }
+}
+
+/// Arguments of a program are there, on its device.
+fn check_arguments(device: &Device, inputs: &[DynTensor], at: At) -> Result<(), Diagnostics> {
+    check_failures(inputs)?;
     let Some(idx) = inputs.iter().position(|leaf| !leaf.device().same_as(device)) else {
         return Ok(());
     };
     let found = &inputs[idx];
-    if let Some(failure) = found.node().failure() {
-        return Err((*failure).clone());
-    }
     let message = format!(
         "the function is given tensor 0 on {device:?} and tensor {idx} on {:?}",
         found.device()
