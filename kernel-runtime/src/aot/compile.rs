@@ -343,6 +343,7 @@ impl Attempts<'_> {
             let mut seen = HashSet::new();
             let signatures: HashMap<&str, u64> = module
                 .all()
+                .filter(|program| program.opcode == "fusion")
                 .map(|program| (program.name.as_str(), module.signature(program)))
                 .collect();
             missing.retain(|name| signatures.get(name.as_str()).is_none_or(|&s| seen.insert(s)));

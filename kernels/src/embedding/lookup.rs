@@ -89,6 +89,7 @@ impl Lookup {
         bags: &Bags,
         combiner: Combiner,
     ) -> Result<Lookup, Diagnostics> {
+        table.check()?;
         check_table(table, bags)?;
         if bags.n_bags() == 0 {
             let help = "leave the call out where there are none";

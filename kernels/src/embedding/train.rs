@@ -122,6 +122,13 @@ impl Update {
         gradient: &DynTensor,
         bags: &Bags,
     ) -> Result<Updated, Diagnostics> {
+        let (n_bags, shape) = (bags.n_bags(), gradient.shape());
+        if shape.first().is_none_or(|&rows| rows < n_bags) {
+            return Err(crate::refuse(
+                format!("{n_bags} bags do not fit a gradient of shape {shape:?}"),
+                "give one row of the gradient per bag",
+            ));
+        }
         let plan = bags.plan_update(self.combiner, &self.plan)?;
         let kernels = self.kernels()?;
         let Some(kernel) = kernels.last().cloned() else { return Err(no_kernel()) };

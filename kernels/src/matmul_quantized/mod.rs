@@ -32,6 +32,19 @@ pub struct Tiles {
 /// to start, and little enough that not much is waited for at the beginning.
 const STEP_BYTES: usize = 1 << 20;
 
+/// Rows of weights per step: all that are few, else a part that divides them and holds whole groups,
+/// so that no step sees padding and every scale is that of its group.
+fn step_rows(k: usize, group: usize) -> usize {
+    if k <= 4096 {
+        return k;
+    }
+    // Blocks of scales have 8 rows, those of weights whole lanes of activations.
+    let groups = if group == 0 { 128 } else { group.saturating_mul(8) };
+    let shared = 1 << groups.trailing_zeros().min(7);
+    let unit = groups.saturating_mul(128 / shared);
+    (1..=4096 / unit).rev().map(|n| n * unit).find(|&rows| k.is_multiple_of(rows)).unwrap_or(k)
+}
+
 impl Tiles {
     /// Sizes for a chip, by libtpu's cycle estimates of the specs.
     pub fn for_target(
@@ -40,13 +53,13 @@ impl Tiles {
         [m, k, n]: [usize; 3],
         group: usize,
     ) -> Tiles {
-        let tile_k = if k <= 4096 { k } else { 1024.max(group * 8) };
+        let tile_k = step_rows(k, group);
         let per_step = 8 * STEP_BYTES / weights.size_bits() / tile_k.max(1);
         let columns = if per_step < 256 { 128 } else { 1 << per_step.min(1024).ilog2() };
         // Long products are bound by the matrix unit: the wider the block, the fewer the times that
         // activations are fetched.
         let columns = if m > 256 { columns.max(512) } else { columns };
-        let splits = tile_k == k && k.is_multiple_of(4 * 128.max(group));
+        let splits = tile_k == k && k.is_multiple_of(128.max(group).saturating_mul(4));
         let k_streams = if splits && target.name != "tpu7x" { 4 } else { 1 };
         let mixed = target.chip.is_some_and(|chip| chip.multiplies(DType::BF16, weights));
         Tiles { m: m.min(512), k: tile_k, n: n.min(columns), k_streams, group, mixed }
@@ -84,6 +97,12 @@ pub fn build(
     sizes: [usize; 3],
     group: usize,
 ) -> Result<Kernel, Diagnostics> {
+    if sizes.contains(&0) {
+        return Err(crate::refuse(
+            format!("a product of sizes {sizes:?} has no elements"),
+            "give it at least one",
+        ));
+    }
     if group > 0 && !sizes[1].is_multiple_of(group) {
         return Err(crate::refuse(
             format!("groups of {group} do not divide a contraction of {}", sizes[1]),

@@ -22,6 +22,9 @@ pub fn specs() -> Vec<Spec> {
         Case { weights: F8E5M2, sizes: [16, 256, 128], group: 64 },
         // Sizes that no block divides.
         Case { weights: I8, sizes: [50, 300, 200], group: 0 },
+        // Contractions in several steps.
+        Case { weights: I8, sizes: [8, 4224, 128], group: 0 },
+        Case { weights: I8, sizes: [16, 8192, 128], group: 128 },
     ];
     let large = large.into_iter().map(|case| case.spec().tag(Spec::LARGE));
     large.chain(small.into_iter().map(Case::spec)).collect()

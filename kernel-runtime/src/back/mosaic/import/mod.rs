@@ -202,6 +202,10 @@ impl Imported {
             let (n_steps, prints) = (outcome.n_steps, outcome.prints);
             return Ok(Ran { results: self.results(&outcome.outputs), n_steps, prints });
         }
+        if operands.len() != self.operands.len() {
+            // With its message.
+            self.inputs(operands)?;
+        }
         let inputs: Result<Vec<Vec<Array>>, Diagnostics> = (0..n_devices)
             .map(|device| {
                 let of = operands.iter().zip(&self.operands);
@@ -228,7 +232,7 @@ impl Imported {
         let whole = |ty: &ArrayType| {
             let mut ty = ty.clone();
             if let Some(first) = ty.shape.first_mut() {
-                *first *= n_devices;
+                *first = first.saturating_mul(n_devices);
             }
             ty
         };

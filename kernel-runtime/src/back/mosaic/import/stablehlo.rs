@@ -132,7 +132,7 @@ impl<'t> Scan<'t> {
             }
         }
         self.cursor().expect("]")?;
-        if self.cursor().peek() != Some(b'>') {
+        if !mesh.is_empty() && self.cursor().peek() != Some(b'>') {
             return self.cursor().fault("a mesh whose devices are in another order is not read");
         }
         if !self.mesh.is_empty() && !mesh.is_empty() && self.mesh != mesh {
