@@ -199,6 +199,15 @@ impl Flight {
         arrives + leaves
     }
 
+    /// How it touches its target, or what it reads.
+    fn touch(&self, is_target: bool) -> Touch {
+        match (is_target, self.add) {
+            (false, _) => Touch::Read,
+            (true, false) => Touch::Write,
+            (true, true) => Touch::Add,
+        }
+    }
+
     /// The ends, each with whether it is the target.
     pub(super) fn ends(&self) -> SmallVec<[(&End, bool); 3]> {
         let read = std::iter::once(&self.from).chain(&self.also_reads).map(|end| (end, false));
@@ -282,15 +291,10 @@ impl Executor<'_> {
         let (flight, met) = (flight.clone(), met.clone());
         if self.world.clock(self.me).time(flight.agent) < flight.time {
             // Nothing says that the copy starts first.
-            let touch = match (is_target, flight.add) {
-                (false, _) => Touch::Read,
-                (true, false) => Touch::Write,
-                (true, true) => Touch::Add,
-            };
             let other = Event {
                 agent: flight.agent,
                 time: flight.time,
-                touch,
+                touch: flight.touch(is_target),
                 loc: flight.loc,
                 step: flight.step,
             };
@@ -364,11 +368,10 @@ impl Executor<'_> {
         if !flight.add || self.touches_other_than_sums(&to) {
             self.check_end_in_flight(&to, true, loc)?;
         }
-        let touch = if flight.add { Touch::Add } else { Touch::Write };
         for read in std::iter::once(&from).chain(&flight.also_reads) {
             self.check_history(read, Touch::Read, loc)?;
         }
-        self.check_history(&to, touch, loc)?;
+        self.check_history(&to, flight.touch(true), loc)?;
         self.stamp(&flight)?;
         for end in [&from, &to].into_iter().chain(&flight.also_reads) {
             self.memory_of_mut(end.owner, end.rect.memory).in_flight += 1;
@@ -605,12 +608,7 @@ impl Executor<'_> {
             }
             self.world.flights[idx].done[which] = true;
             self.memory_of_mut(end.owner, end.rect.memory).in_flight -= 1;
-            let touch = match (is_target, flight.add) {
-                (false, _) => Touch::Read,
-                (true, false) => Touch::Write,
-                (true, true) => Touch::Add,
-            };
-            self.record_touch(end, touch, (flight.loc, flight.step));
+            self.record_touch(end, flight.touch(is_target), (flight.loc, flight.step));
         }
         if self.world.flights[idx].done == [true; 2] {
             let flight = self.world.flights.remove(idx);

@@ -202,16 +202,15 @@ impl Imported {
             let (n_steps, prints) = (outcome.n_steps, outcome.prints);
             return Ok(Ran { results: self.results(&outcome.outputs), n_steps, prints });
         }
-        if operands.len() != self.operands.len() {
-            // With its message.
-            self.inputs(operands)?;
-        }
         let inputs: Result<Vec<Vec<Array>>, Diagnostics> = (0..n_devices)
             .map(|device| {
-                let of = operands.iter().zip(&self.operands);
-                let own: Vec<Array> =
-                    of.map(|(array, ty)| array::shard(array, ty, device, n_devices)).collect();
-                self.inputs(&own)
+                // One too many has no type, and is told of by `inputs`.
+                let own =
+                    operands.iter().enumerate().map(|(idx, array)| match self.operands.get(idx) {
+                        Some(ty) => array::shard(array, ty, device, n_devices),
+                        None => array.clone(),
+                    });
+                self.inputs(&own.collect::<Vec<Array>>())
             })
             .collect();
         let outcomes = interp::run_devices(valid, &inputs?, options)?;
