@@ -8,7 +8,7 @@ use super::worker::{Answer, Job};
 use crate::pjrt::Plugin;
 use crate::target::{Chip, Target};
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -135,24 +135,10 @@ fn compile_as_asked(request: &Request) -> Report {
         Ok(library) => library,
         Err(error) => return failed(error.message),
     };
-    let key = match crate::pjrt::library_identity(&library) {
-        Ok(identity) => cache::key(&[
-            identity.as_bytes(),
-            topology.as_bytes(),
-            request.options.key().as_bytes(),
-            &request.program,
-        ]),
-        Err(error) => return failed(format!("cannot read {}: {error}", library.display())),
-    };
-    let found = request.options.cache.as_deref().map(|dir| {
-        // Who waits longer for another's compile than a compile may take is better off alone.
-        cache::find(&cache::result_cache(dir), &key, request.options.time_limit)
-    });
-    let gap = match found {
-        // The name is not part of the key: equal programs may go by several.
-        Some(Found::Report(report)) => return Report { name: request.name.clone(), ..*report },
-        Some(Found::Nothing(gap)) => gap,
-        None => Gap::default(),
+    let gap = match find(request, &library, topology, &[]) {
+        Ok(Found::Report(report)) => return *report,
+        Ok(Found::Nothing(gap)) => gap,
+        Err(text) => return failed(text),
     };
     let job = Job {
         libtpu: library,
@@ -169,6 +155,44 @@ fn compile_as_asked(request: &Request) -> Report {
         gap.fill(&report);
     }
     report
+}
+
+/// What the cache has for a request, with what else its report depends on.
+fn find(
+    request: &Request,
+    library: &Path,
+    topology: &str,
+    more: &[&[u8]],
+) -> Result<Found, String> {
+    let identity = crate::pjrt::library_identity(library)
+        .map_err(|error| format!("cannot read {}: {error}", library.display()))?;
+    let options = &request.options;
+    let Some(dir) = options.cache.as_deref() else {
+        return Ok(Found::Nothing(Gap::default()));
+    };
+    let option_key = options.key();
+    let mut parts =
+        vec![identity.as_bytes(), topology.as_bytes(), option_key.as_bytes(), &request.program];
+    parts.extend(more);
+    let key = cache::key(&parts);
+    // Who waits longer for another's compile than a compile may take is better off alone.
+    Ok(match cache::find(&cache::result_cache(dir), &key, options.time_limit) {
+        // The name is not part of the key: equal programs may go by several.
+        Found::Report(report) => {
+            Found::Report(Box::new(Report { name: request.name.clone(), ..*report }))
+        }
+        nothing => nothing,
+    })
+}
+
+/// What the cache has for a program and what else its report depends on, `more`: a place to put
+/// it where nothing can be found.
+pub(super) fn find_with(request: &Request, more: &[&[u8]]) -> Found {
+    let nothing = || Found::Nothing(Gap::default());
+    let (Some(topology), Ok(library)) = (request.topology(), Plugin::tpu_path()) else {
+        return nothing();
+    };
+    find(request, &library, topology, more).unwrap_or_else(|_| nothing())
 }
 
 /// Compiles one program and returns the serialised executable, for a machine with such TPUs and the
@@ -217,23 +241,36 @@ pub fn compile_many(
     parallelism: usize,
     done: impl Fn(usize, &Report) + Sync,
 ) -> Vec<Report> {
+    in_parallel(requests, parallelism, |idx, request| {
+        let report = compile(request);
+        done(idx, &report);
+        report
+    })
+}
+
+/// What `work` makes of each item, in their order, at most `parallelism` at a time.
+pub(crate) fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    parallelism: usize,
+    work: impl Fn(usize, &T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let reports = Mutex::new(vec![None; requests.len()]);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {
-        for _thread in 0..parallelism.clamp(1, requests.len().max(1)) {
+        for _thread in 0..parallelism.clamp(1, items.len().max(1)) {
             scope.spawn(|| {
                 while let idx = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(request) = requests.get(idx)
+                    && let Some(item) = items.get(idx)
                 {
-                    let report = compile(request);
-                    done(idx, &report);
-                    reports.lock().unwrap_or_else(PoisonError::into_inner)[idx] = Some(report);
+                    let result = work(idx, item);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((idx, result));
                 }
             });
         }
     });
-    let reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
-    reports.into_iter().flatten().collect()
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(idx, _)| *idx);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The report of a worker that gave no executable.

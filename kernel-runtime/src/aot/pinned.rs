@@ -6,7 +6,8 @@
 //! ([`crate::pass::pin`]), and believed only if the twin executes as many matrix multiplications as the
 //! kernel does in the interpreter.
 
-use super::compile::{Options, Request, compile};
+use super::cache::Found;
+use super::compile::{Options, Request, compile, find_with};
 use super::report::Report;
 use crate::back::interp::{self, Product};
 use crate::back::mosaic;
@@ -37,7 +38,7 @@ pub fn estimate_pinned(
     if !report.is_ok() || !options.cycles || !has_model {
         return report;
     }
-    match twin(&report, kernel, inputs, target, options) {
+    match cached_twin(&report, kernel, inputs, target, options) {
         Ok(twin) => Report {
             name: report.name,
             vmem_bytes: report.vmem_bytes,
@@ -52,6 +53,29 @@ pub fn estimate_pinned(
 
 /// The twin makes all choices at every read, three scalar ops each, where the kernel loads a word.
 const MAX_CHOICES: usize = 64;
+
+/// The report of the twin from the cache: to make and to check it takes a run of the interpreter.
+fn cached_twin(
+    report: &Report,
+    kernel: &Kernel,
+    inputs: &[Array],
+    target: &'static Target,
+    options: &Options,
+) -> Result<Report, String> {
+    let program = program(kernel.clone(), target).map_err(|errors| errors.to_string())?;
+    let request = Request::new(&report.name, target, program).with(options.clone());
+    let types = inputs.iter().map(|input| format!("{} {:?}", input.dtype(), input.shape()));
+    let types = format!("pinned {:?}", types.collect::<Vec<_>>());
+    let values = inputs.iter().map(Array::as_bytes);
+    let parts: Vec<&[u8]> = std::iter::once(types.as_bytes()).chain(values).collect();
+    let gap = match find_with(&request, &parts) {
+        Found::Report(twin) => return Ok(*twin),
+        Found::Nothing(gap) => gap,
+    };
+    let twin = twin(report, kernel, inputs, target, options)?;
+    gap.fill(&twin);
+    Ok(twin)
+}
 
 /// The report of the twin, checked; or why it says nothing of the kernel.
 fn twin(

@@ -61,8 +61,12 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Kernels, or single specs as KERNEL/SPEC; all if none is given.
+    /// Kernels, or single specs as KERNEL/SPEC; all kernels if none is given, without their
+    /// extra specs.
     pub(crate) names: Vec<String>,
+    /// All kernels with all their specs.
+    #[arg(long, conflicts_with_all = ["names", "spec"])]
+    pub(crate) all: bool,
     /// Only specs of this name.
     #[arg(long)]
     pub(crate) spec: Option<String>,

@@ -46,6 +46,8 @@ pub(crate) fn run(
         names: &args.names,
         spec: args.spec.as_deref(),
         targets: &args.target,
+        all: true,
+        lines: false,
     };
     // What else there will be to compare with needs its own programs; rustc points here then.
     let Against::Xla = args.against;

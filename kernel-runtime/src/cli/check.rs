@@ -44,6 +44,8 @@ pub(crate) fn run(
         names: &args.names,
         spec: args.spec.as_deref(),
         targets: &args.target,
+        all: args.all,
+        lines: args.verbose,
     };
     let compiled = compile_wanted(registry, &wanted, None, output)?;
     let rows: Vec<Row> = compiled.into_iter().map(Row::new).collect();

@@ -7,7 +7,7 @@ use super::output::Output;
 use super::select::{Selected, select, select_targets};
 use crate::aot::{self, Report, Request};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::run::KernelEntry;
+use crate::run::{KernelEntry, Spec};
 use crate::target::Target;
 use crate::valid::{self, Valid};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,6 +43,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) names: &'a [String],
     pub(crate) spec: Option<&'a str>,
     pub(crate) targets: &'a [String],
+    /// Extra specs too, where no kernel is named.
+    pub(crate) all: bool,
+    /// What each Rust line costs, which takes libtpu a fifth longer.
+    pub(crate) lines: bool,
 }
 
 /// A kernel for a target, as far as it came.
@@ -72,15 +76,19 @@ pub(crate) fn compile_wanted(
     beside: Option<Beside>,
     output: &mut Output<'_>,
 ) -> Result<Vec<Compiled>, Failure> {
-    let selected = select(registry, wanted.names, wanted.spec)?;
+    let mut selected = select(registry, wanted.names, wanted.spec)?;
     let targets = select_targets(wanted.targets)?;
     require_mlir(wanted.command)?;
+    if !wanted.all && wanted.names.is_empty() && wanted.spec.is_none() {
+        leave_extra_out(&mut selected, output);
+    }
+    let options = aot::Options { lines: wanted.lines, ..aot::Options::default() };
     let mut all = Vec::new();
     // For each kernel that goes to libtpu, how many requests are its own.
     let (mut requests, mut n_requests) = (Vec::new(), Vec::new());
     for selected in &selected {
         for &target in &targets {
-            let lowered = lower(selected, target);
+            let lowered = lower(selected, target, &options);
             let (status, diagnostics) = match lowered {
                 Ok((request, warnings)) => {
                     let n_before = requests.len();
@@ -107,10 +115,20 @@ pub(crate) fn compile_wanted(
         all[idx].take(reports.by_ref().take(n));
     }
     let of_each = selected.iter().flat_map(|selected| targets.iter().map(move |_| selected));
-    for (compiled, selected) in all.iter_mut().zip(of_each) {
-        compiled.pin_tables(selected);
-    }
+    pin_tables(all.iter_mut().zip(of_each), wanted.command, &options);
     Ok(all)
+}
+
+/// Leaves specs with [`Spec::EXTRA`] to those who ask for them, and says so.
+fn leave_extra_out(selected: &mut Vec<Selected<'_>>, output: &mut Output<'_>) {
+    let n_before = selected.len();
+    selected.retain(|selected| !selected.spec.has_tag(Spec::EXTRA));
+    let n_left_out = n_before - selected.len();
+    if n_left_out > 0 {
+        output.error_text(&format!(
+            "{n_left_out} of {n_before} specs are extra ones and left out: `--all` takes them, as does their kernel's name"
+        ));
+    }
 }
 
 impl Compiled {
@@ -123,29 +141,62 @@ impl Compiled {
             self.diagnostics.0.extend(report.diagnostics());
         }
     }
+}
 
-    /// Adds the estimate of a kernel that reads tables, for those of the spec's own inputs.
-    #[cfg(feature = "mlir")]
-    fn pin_tables(&mut self, selected: &Selected<'_>) {
-        let Ok(kernel) = selected.spec.kernel(self.target) else { return };
-        if !crate::pass::is_pinnable(&kernel) {
-            return;
-        }
-        if let (Some(report), Ok(inputs)) = (self.report.take(), selected.spec.sample_inputs(0)) {
-            let options = aot::Options::default();
-            let pinned = aot::estimate_pinned(report, &kernel, &inputs, self.target, &options);
-            self.report = Some(pinned);
-        }
+/// Adds the estimates of kernels that read tables, each for those of its spec's own inputs.
+#[cfg(feature = "mlir")]
+fn pin_tables<'a, 'b: 'a>(
+    compiled: impl Iterator<Item = (&'a mut Compiled, &'a Selected<'b>)>,
+    command: &'static str,
+    options: &aot::Options,
+) {
+    let has_tables = |(compiled, selected): (&'a mut Compiled, &'a Selected<'b>)| {
+        let kernel = selected.spec.kernel(compiled.target).ok();
+        let kernel = kernel.filter(|kernel| crate::pass::is_pinnable(kernel))?;
+        compiled.report.is_some().then_some((&selected.spec, compiled, kernel))
+    };
+    let mut reading: Vec<_> = compiled.filter_map(has_tables).collect();
+    let progress = progress_bar(reading.len(), command);
+    // Targets share the inputs of a spec, which take longer to make than a cached report to find.
+    let of_specs: Vec<_> = reading
+        .chunk_by(|a, b| std::ptr::eq(a.0, b.0))
+        .map(|of_spec| (of_spec[0].0, of_spec))
+        .collect();
+    let reports = aot::in_parallel(&of_specs, parallelism(), |_, (spec, of_spec)| {
+        let inputs = spec.sample_inputs(0).ok();
+        let pinned = of_spec.iter().map(|(_, compiled, kernel)| {
+            let (target, report) = (compiled.target, compiled.report.clone());
+            progress.set_message(format!("{} on {target}, its tables pinned", spec.name()));
+            let (report, inputs) = report.zip(inputs.as_ref())?;
+            progress.inc(1);
+            Some(aot::estimate_pinned(report, kernel, inputs, target, options))
+        });
+        pinned.collect::<Vec<_>>()
+    });
+    progress.finish_and_clear();
+    for ((_, compiled, _), report) in reading.iter_mut().zip(reports.into_iter().flatten()) {
+        compiled.report = report.or(compiled.report.take());
     }
+}
 
-    #[cfg(not(feature = "mlir"))]
-    fn pin_tables(&mut self, _: &Selected<'_>) {}
+#[cfg(not(feature = "mlir"))]
+fn pin_tables<'a, 'b: 'a>(
+    _: impl Iterator<Item = (&'a mut Compiled, &'a Selected<'b>)>,
+    _: &'static str,
+    _: &aot::Options,
+) {
+}
+
+/// How many compiles at a time.
+fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Traces, validates and lowers a spec for a target; with warnings.
 fn lower(
     selected: &Selected<'_>,
     target: &'static Target,
+    options: &aot::Options,
 ) -> Result<(Request, Diagnostics), (Status, Diagnostics)> {
     let failed = |diagnostics: Diagnostics| {
         let unsupported = diagnostics.is_unsupported();
@@ -154,7 +205,8 @@ fn lower(
     let kernel = selected.spec.kernel(target).map_err(failed)?;
     let valid = valid::check(kernel, target).map_err(failed)?;
     let module = mosaic_call(&valid).map_err(failed)?;
-    Ok((Request::new(selected.name(), target, module), valid.warnings().clone()))
+    let request = Request::new(selected.name(), target, module).with(options.clone());
+    Ok((request, valid.warnings().clone()))
 }
 
 /// Compiles, or takes from the result cache; reports are in the order of requests.
@@ -167,8 +219,7 @@ fn compile(
         return Ok(Vec::new());
     }
     let progress = progress_bar(requests.len(), command);
-    let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
-    let reports = aot::compile_many(requests, parallelism, |idx, report| {
+    let reports = aot::compile_many(requests, parallelism(), |idx, report| {
         progress.set_message(format!("{} on {}", requests[idx].name, report.target));
         progress.inc(1);
     });

@@ -16,6 +16,8 @@ struct Row<'a> {
     flops: u64,
     bytes: u64,
     doc: &'a str,
+    #[serde(skip)]
+    tags: String,
 }
 
 pub(crate) fn run(
@@ -35,6 +37,7 @@ pub(crate) fn run(
             ("dtype", Align::Left),
             ("flops", Align::Right),
             ("bytes", Align::Right),
+            ("tags", Align::Left),
         ]);
         for row in of_kernel {
             table.row(vec![
@@ -42,6 +45,7 @@ pub(crate) fn run(
                 row.dtype.into(),
                 count(row.flops),
                 bytes(row.bytes),
+                row.tags.clone(),
             ]);
         }
         output.text(&format!("{}: {}", of_kernel[0].kernel, of_kernel[0].doc));
@@ -59,5 +63,6 @@ fn row<'a>(selected: &'a Selected<'_>) -> Row<'a> {
         flops: selected.spec.flops(),
         bytes: selected.spec.bytes(),
         doc: selected.entry.doc,
+        tags: selected.spec.tags().join(", "),
     }
 }

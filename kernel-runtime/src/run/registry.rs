@@ -64,6 +64,10 @@ impl Spec {
     /// The tag of specs that take long on a CPU: tests run them in release builds alone.
     pub const LARGE: &'static str = "large";
 
+    /// The tag of specs that `check` without names leaves out: corner cases, as a length that blocks
+    /// do not divide, and those of which a neighbour tells as much.
+    pub const EXTRA: &'static str = "extra";
+
     /// A spec whose name says shape, element type and options: `bf16_1024x1024x1024`.
     ///
     /// [`Spec::build`], [`Spec::inputs`], [`Spec::reference`] and [`Spec::work`] must follow;
@@ -132,6 +136,11 @@ impl Spec {
     pub fn tag(mut self, tag: &'static str) -> Spec {
         self.tags.push(tag);
         self
+    }
+
+    /// With [`Spec::EXTRA`], unless its name is one of these.
+    pub fn extra_unless(self, typical: &[&str]) -> Spec {
+        if typical.contains(&self.name.as_str()) { self } else { self.tag(Spec::EXTRA) }
     }
 
     /// Its name.

@@ -111,7 +111,11 @@ fn a_table_of_many_choices_has_no_estimate() {
         estimate_pinned(own.clone(), &kernel, &inputs, &V5E, &Options::default())
     };
     // Each row of the table in order is one run.
-    assert!(estimate(std::array::from_fn(|idx| (idx % 32) as f64)).cycles.is_some());
+    let in_order = || estimate(std::array::from_fn(|idx| (idx % 32) as f64));
+    let estimated = in_order();
+    assert!(estimated.cycles.is_some());
+    // The twin's report is kept for these tables, and for no others.
+    assert_eq!(in_order(), Report { from_cache: true, ..estimated });
     let scattered = estimate(std::array::from_fn(|idx| (idx * idx % 32) as f64));
     assert_eq!(scattered.cycles, None);
     let note = scattered.cycles_note.unwrap();

@@ -38,6 +38,25 @@ fn check_reports_every_status() {
 }
 
 #[test]
+fn check_without_names_leaves_extra_specs_out_and_says_so() {
+    let specs = |args: &[&str]| {
+        let ran = compiling(args);
+        let rows = ran.json();
+        let names = rows.as_array().expect("an array").iter().map(|row| row["spec"].to_string());
+        (names.collect::<Vec<_>>().join(" "), ran.err)
+    };
+    let (of_all, told) = specs(&["check", "--target", "v5e", "--json"]);
+    assert!(!of_all.contains("bf16_32x128") && of_all.contains("f32_64x128"), "{of_all}");
+    assert!(told.contains("1 of 6 specs are extra ones and left out: `--all`"), "{told}");
+    let asked: [&[&str]; 3] = [&["--all"], &["scale"], &["--spec", "bf16_32x128"]];
+    for asked in asked {
+        let args = [&["check", "--target", "v5e", "--json"], asked].concat();
+        let (of_asked, told) = specs(&args);
+        assert!(of_asked.contains("bf16_32x128") && !told.contains("left out"), "{asked:?} {told}");
+    }
+}
+
+#[test]
 fn check_shows_errors_below_the_table() {
     let ran = compiling(&["check", "half", "--target", "v5e"]);
     assert!(ran.out.contains("unsupported"), "{}", ran.out);

@@ -21,7 +21,8 @@ const LOC: LocId = LocId::UNKNOWN;
 const BLOCK: [usize; 2] = [8, 128];
 
 fn scale_specs() -> Vec<Spec> {
-    vec![spec(DType::F32, 16, 2.0), spec(DType::F32, 64, 2.0), spec(DType::BF16, 32, 2.0)]
+    let extra = spec(DType::BF16, 32, 2.0).tag(Spec::EXTRA);
+    vec![spec(DType::F32, 16, 2.0), spec(DType::F32, 64, 2.0), extra]
 }
 
 fn wrong_specs() -> Vec<Spec> {

@@ -183,10 +183,18 @@ fn sparse_bag(
 /// The tables of DLRM v2 on SparseCores, 16,384 samples at a time, one shard of those that are more
 /// than 16 GiB. Off chips they have at most 2,000 rows, and there are 64 samples.
 pub fn dlrm() -> Vec<Spec> {
-    (0..dlrm::TABLES.len()).map(dlrm_table).collect()
+    // Of the tables that fit one array: one small, one large, one with many ids per bag.
+    const TYPICAL: [usize; 3] = [5, 10, 14];
+    let spec = |feature| {
+        let (spec, is_split) = dlrm_table(feature);
+        let is_extra = !is_split && !TYPICAL.contains(&feature);
+        if is_extra { spec.tag(Spec::EXTRA) } else { spec }
+    };
+    (0..dlrm::TABLES.len()).map(spec).collect()
 }
 
-fn dlrm_table(feature: usize) -> Spec {
+/// The lookup of one table, and whether the table is too large for one array.
+fn dlrm_table(feature: usize) -> (Spec, bool) {
     const N_BAGS: usize = 16_384;
     let ((rows, hot), width) = (dlrm::TABLES[feature], dlrm::WIDTH);
     let n_shards =
@@ -206,7 +214,7 @@ fn dlrm_table(feature: usize) -> Spec {
     let batch = move || lookup(&GENERIC)?.batch(&bags()?, Combiner::Sum);
     let shards = if n_shards > 1 { format!("x{n_shards}") } else { String::new() };
     let n_ids = N_BAGS * hot;
-    Spec::new(format!("t{feature}_v{rows}{shards}_h{hot}_b{N_BAGS}"), DType::F32)
+    let spec = Spec::new(format!("t{feature}_v{rows}{shards}_h{hot}_b{N_BAGS}"), DType::F32)
         .work((n_ids * width) as u64, (n_ids * (4 + 4 * width) + N_BAGS * 4 * width) as u64)
         .tolerance(Tolerance::ulp(64))
         .tag("dlrm-v2")
@@ -218,7 +226,8 @@ fn dlrm_table(feature: usize) -> Spec {
         })
         .reference(move |inputs| {
             outputs(bags().and_then(|bags| reference::bag(&inputs[0], &bags, Combiner::Sum)))
-        })
+        });
+    (spec, n_shards > 1)
 }
 
 /// Updates of the rows that a batch names.

@@ -15,8 +15,8 @@ pub fn specs() -> Vec<Spec> {
         spec(DType::F32, 256, 512),
         // One row per token of a 32 x 128 batch through all-MiniLM-L6-v2.
         spec(DType::F32, 4096, 384).tag("minilm"),
-        spec(DType::BF16, 100, 384),
-        spec(DType::F32, 77, 200),
+        spec(DType::BF16, 100, 384).tag(Spec::EXTRA),
+        spec(DType::F32, 77, 200).tag(Spec::EXTRA),
     ]
 }
 

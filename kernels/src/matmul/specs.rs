@@ -14,21 +14,22 @@ pub fn specs() -> Vec<Spec> {
         Case::new(DType::BF16, cube).spec().tag(Spec::LARGE),
         Case::new(DType::F32, cube).precision(Precision::Highest).spec().tag(Spec::LARGE),
         Case::new(DType::I8, cube).spec().tag(Spec::LARGE),
-        Case::new(DType::BF16, [2048; 3]).spec().tag(Spec::LARGE),
+        Case::new(DType::BF16, [2048; 3]).spec().tag(Spec::LARGE).tag(Spec::EXTRA),
         Case::new(DType::BF16, small).spec(),
         Case::new(DType::I8, small).spec(),
         // Sizes that no block divides.
-        Case::new(DType::BF16, [200, 300, 333]).spec(),
-        Case::new(DType::F32, [77, 200, 130]).precision(Precision::Highest).spec(),
+        Case::new(DType::BF16, [200, 300, 333]).spec().tag(Spec::EXTRA),
+        Case::new(DType::F32, [77, 200, 130]).precision(Precision::Highest).spec().tag(Spec::EXTRA),
     ];
     for precision in Precision::ALL {
         specs.push(Case::new(DType::F32, small).precision(*precision).spec());
     }
     for (transpose_lhs, transpose_rhs) in [(false, true), (true, false), (true, true)] {
         let layout = Layout { transpose_lhs, transpose_rhs };
-        specs.push(Case::new(DType::BF16, small).layout(layout).spec());
-        specs
-            .push(Case::new(DType::F32, small).layout(layout).precision(Precision::Highest).spec());
+        let spec = Case::new(DType::BF16, small).layout(layout).spec();
+        specs.push(if transpose_lhs { spec.tag(Spec::EXTRA) } else { spec });
+        let highest = Case::new(DType::F32, small).layout(layout).precision(Precision::Highest);
+        specs.push(highest.spec().tag(Spec::EXTRA));
     }
     specs
 }

@@ -62,7 +62,10 @@ impl Tiles {
         let splits = tile_k == k && k.is_multiple_of(128.max(group).saturating_mul(4));
         let k_streams = if splits && target.name != "tpu7x" { 4 } else { 1 };
         let mixed = target.chip.is_some_and(|chip| chip.multiplies(DType::BF16, weights));
-        Tiles { m: m.min(512), k: tile_k, n: n.min(columns), k_streams, group, mixed }
+        // The more products a step has, the more of them wait in VMEM, of which v4 has little.
+        let is_small = target.chip.is_some_and(|chip| chip.vmem_bytes <= 16 << 20);
+        let rows = if is_small { 128 } else { 512 };
+        Tiles { m: m.min(rows), k: tile_k, n: n.min(columns), k_streams, group, mixed }
     }
 
     /// Whether each column of weights has one scale.

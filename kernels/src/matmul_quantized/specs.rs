@@ -20,6 +20,8 @@ pub fn specs() -> Vec<Spec> {
         Case { weights: I4, sizes: [48, 512, 384], group: 128 },
         Case { weights: F8E4M3FN, sizes: [16, 256, 128], group: 0 },
         Case { weights: F8E5M2, sizes: [16, 256, 128], group: 64 },
+    ];
+    let corners = [
         // Sizes that no block divides.
         Case { weights: I8, sizes: [50, 300, 200], group: 0 },
         // Contractions in several steps.
@@ -27,7 +29,8 @@ pub fn specs() -> Vec<Spec> {
         Case { weights: I8, sizes: [16, 8192, 128], group: 128 },
     ];
     let large = large.into_iter().map(|case| case.spec().tag(Spec::LARGE));
-    large.chain(small.into_iter().map(Case::spec)).collect()
+    let corners = corners.into_iter().map(|case| case.spec().tag(Spec::EXTRA));
+    large.chain(small.into_iter().map(Case::spec)).chain(corners).collect()
 }
 
 /// What a spec's name says.

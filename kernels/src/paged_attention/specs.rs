@@ -4,6 +4,13 @@ use super::{Blocks, PagedAttention, Sizes, reference};
 use systole::ir::{Array, DType};
 use systole::run::{Sampler, Spec, Tolerance};
 
+/// What `check` takes without a name.
+const TYPICAL: [&str; 3] = [
+    "bf16_b8_h8_kv2_k4096_d128_p128",
+    "bf16_b8_h32_kv8_k2048_d128_p64",
+    "f32_b5_h4_kv2_k320_d64_p16_ragged",
+];
+
 /// Every spec.
 pub fn specs() -> Vec<Spec> {
     let (f32, bf16) = (DType::F32, DType::BF16);
@@ -35,7 +42,8 @@ pub fn specs() -> Vec<Spec> {
         Case::new(bf16, Sizes { d: 128, ..short }, ragged).blocks(8, 4, 5),
     ];
     let large = large.into_iter().map(|case| case.spec().tag(Spec::LARGE));
-    large.chain(small.into_iter().map(Case::spec)).collect()
+    let all = large.chain(small.into_iter().map(Case::spec));
+    all.map(|spec| spec.extra_unless(&TYPICAL)).collect()
 }
 
 /// How long the sequences are.

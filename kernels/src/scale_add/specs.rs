@@ -12,11 +12,11 @@ pub fn specs() -> Vec<Spec> {
     vec![
         spec(DType::BF16, 4096, 2048).tag(Spec::LARGE),
         spec(DType::F32, 4096, 2048).tag(Spec::LARGE),
-        spec(DType::BF16, 1024, 1024),
-        spec(DType::F32, 1024, 1024),
+        spec(DType::BF16, 1024, 1024).tag(Spec::EXTRA),
+        spec(DType::F32, 1024, 1024).tag(Spec::EXTRA),
         // No size is a multiple of the block's: the edge blocks reach over the array's end.
-        spec(DType::F32, 1000, 1000),
-        spec(DType::BF16, 600, 2300),
+        spec(DType::F32, 1000, 1000).tag(Spec::EXTRA),
+        spec(DType::BF16, 600, 2300).tag(Spec::EXTRA),
     ]
 }
 

@@ -10,8 +10,8 @@ pub fn specs() -> Vec<Spec> {
     vec![
         spec(DType::BF16, 4096, 2048).tag(Spec::LARGE),
         spec(DType::F32, 256, 512),
-        spec(DType::BF16, 100, 384),
-        spec(DType::F32, 77, 200),
+        spec(DType::BF16, 100, 384).tag(Spec::EXTRA),
+        spec(DType::F32, 77, 200).tag(Spec::EXTRA),
     ]
 }
 
