@@ -1,4 +1,5 @@
-//! The model's kernels: attention of a whole sequence, and a dense layer with its GELU inside.
+//! The model's kernels: attention and layer norm of the library, and a dense layer of its own, with
+//! its GELU inside.
 
 use systole::diag::Diagnostics;
 use systole::ir::Kernel;
@@ -6,34 +7,7 @@ use systole::prelude::*;
 use systole::run::{KernelOp, Tensor};
 use systole::target::Target;
 use systole::trace::ArgSpec;
-
-/// Attention of `heads` heads of `d` columns of one sequence per grid step. The heads stay side by
-/// side in the columns, as the projections leave them, so nothing is transposed in HBM. `bias`
-/// `[b, 1, s]` is added to the scores of a key: it is large and negative for padding.
-#[tpu_kernel(grid(bi: parallel, hi: parallel))]
-fn attention(
-    #[comptime] heads: usize,
-    #[comptime] d: usize,
-    #[block(b: squeezed @ bi, s, w: heads * d @ hi)] q: In<f32>,
-    #[block(b: squeezed @ bi, s, w: heads * d @ hi)] k: In<f32>,
-    #[block(b: squeezed @ bi, s, w: heads * d @ hi)] v: In<f32>,
-    #[block(b: squeezed @ bi, one, s)] bias: In<f32>,
-    #[block(b: squeezed @ bi, s, w: heads * d @ hi)] o: Out<f32>,
-) {
-    let scale = comptime!(1.0 / (d as f32).sqrt());
-    let qk = DotOp { transpose_rhs: true, precision: Precision::Highest, ..DotOp::default() };
-    let pv = DotOp { precision: Precision::Highest, ..DotOp::default() };
-    let bias = bias[..]; // [1, s]
-    #[unroll]
-    for h in 0..heads {
-        let cols = h * d..(h + 1) * d;
-        let scores = dot_with(q[(.., cols.clone())], k[(.., cols.clone())], qk); // [s, s]
-        let scores = scores * scale + bias;
-        let e = (scores - scores.row_max()).exp();
-        let weights = e * e.row_sum().reciprocal();
-        o[(.., cols.clone())] = dot_with(weights, v[(.., cols.clone())], pv);
-    }
-}
+use systole_kernels::{encoder_attention, layer_norm};
 
 /// `gelu(x w^T + bias)`, a block of rows against a block of weights per grid step.
 #[tpu_kernel(grid(i: parallel, j: parallel))]
@@ -77,10 +51,8 @@ pub(crate) fn attend(
     // The weight of a key that is padding is e^-1e30, which is zero.
     let padding = |op: KernelOp| op.rowwise("b").masked("s", "bias");
     op([q, k, v, bias], padding, move |target, args| {
-        // A block of a TPU is 128 columns wide or all of them; elsewhere a step is one head, and
-        // all heads are computed at once.
-        let d = args[0].shape[2] / heads;
-        attention(if target.chip.is_some() { heads } else { 1 }, d).trace(args)
+        let shape = [0, 1, 2].map(|axis| args[0].shape[axis]);
+        encoder_attention::build(target, DType::F32, shape, heads, Precision::Highest)
     })
 }
 
@@ -106,6 +78,6 @@ pub(crate) fn norm(
 ) -> Result<Tensor<f32>, Diagnostics> {
     const EPS: f32 = 1e-12;
     op([x, weight, bias], by_row, |target, args| {
-        systole_kernels::layer_norm::build(target, DType::F32, &args[0].shape, EPS)
+        layer_norm::build(target, DType::F32, &args[0].shape, EPS)
     })
 }

@@ -6,6 +6,7 @@
 
 pub mod collectives;
 pub mod embedding;
+pub mod encoder_attention;
 pub mod flash_attention;
 mod lanes;
 pub mod layer_norm;
@@ -38,6 +39,11 @@ pub static KERNELS: &[KernelEntry] = &[
         name: "matmul_quantized",
         doc: "matrix product with weights of 8 or 4 bits, scaled per channel or group",
         specs: matmul_quantized::specs::specs,
+    },
+    KernelEntry {
+        name: "encoder_attention",
+        doc: "attention of whole short sequences, heads side by side",
+        specs: encoder_attention::specs::specs,
     },
     KernelEntry {
         name: "paged_attention",

@@ -125,6 +125,19 @@ impl Main {
         })
     }
 
+    /// The axes of `x` in another order.
+    pub(crate) fn transpose(&mut self, x: &Val, order: &[usize]) -> Val {
+        let shape: Vec<usize> = order.iter().map(|&axis| x.shape[axis]).collect();
+        self.push(x.dtype, &shape, |ty| {
+            format!(
+                "stablehlo.transpose {}, dims = [{}] : ({}) -> {ty}",
+                x.name,
+                list(order),
+                x.ty()
+            )
+        })
+    }
+
     /// Rows of a matrix by their numbers.
     pub(crate) fn rows(&mut self, x: &Val, ids: &Val) -> Val {
         let (n, width) = (ids.shape[0], x.shape[1]);

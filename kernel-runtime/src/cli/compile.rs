@@ -152,7 +152,7 @@ fn pin_tables<'a, 'b: 'a>(
 ) {
     let has_tables = |(compiled, selected): (&'a mut Compiled, &'a Selected<'b>)| {
         let kernel = selected.spec.kernel(compiled.target).ok();
-        let kernel = kernel.filter(|kernel| crate::pass::is_pinnable(kernel))?;
+        let kernel = kernel.filter(crate::pass::is_pinnable)?;
         compiled.report.is_some().then_some((&selected.spec, compiled, kernel))
     };
     let mut reading: Vec<_> = compiled.filter_map(has_tables).collect();

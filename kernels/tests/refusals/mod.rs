@@ -1,10 +1,10 @@
 //! Arguments that make no kernel are refused before anything is traced.
 
 use systole::prelude::*;
-use systole::target::V5E;
+use systole::target::{GENERIC, V5E};
 use systole_kernels::flash_attention::{Attention, Band, Blocks, Heads};
 use systole_kernels::paged_attention::{self, PagedAttention, Sizes};
-use systole_kernels::{matmul, softmax};
+use systole_kernels::{encoder_attention, matmul, softmax};
 
 const HEADS: Heads = Heads { b: 1, h: 4, kv_h: 2, sq: 256, sk: 256, d: 64 };
 
@@ -27,6 +27,26 @@ fn refuses_heads_that_do_not_share_evenly() {
         refused(&Attention::new(), Heads { h, kv_h, ..HEADS });
     }
     refused(&Attention::new(), Heads { sq: usize::MAX, ..HEADS });
+}
+
+#[test]
+fn refuses_encoders_whose_shape_makes_no_heads() {
+    let refused = |shape: [usize; 3], heads: usize, told: &str| {
+        let build =
+            |target| encoder_attention::build(target, DType::F32, shape, heads, Precision::Highest);
+        for target in [&V5E, &GENERIC] {
+            let problem = build(target).unwrap_err().0.remove(0);
+            assert_eq!(problem.code.as_str(), "kernel::argument");
+            assert!(problem.message.contains(told), "{}", problem.message);
+        }
+    };
+    refused([2, 128, 100], 12, "100 columns of [2, 128, 100] are not 12 heads");
+    refused([2, 128, 384], 0, "are not 0 heads");
+    for empty in [[0, 128, 384], [2, 0, 384], [2, 128, 0]] {
+        refused(empty, 12, "are not 12 heads");
+    }
+    refused([2, 513, 384], 12, "513 tokens is longer than 512");
+    refused([2, 128, 1 << 40], 1 << 30, "columns are more than");
 }
 
 #[test]
