@@ -840,6 +840,77 @@ def sparse_scalar():
     return sparse(make, (x,), [np.cumsum(x, axis=1, dtype=np.int32) * np.asarray([[1], [2]], np.int32)])
 
 
+@case
+def sparse_pipeline():
+    """A software pipeline of the vector subcores of a SparseCore, with a gather in its body."""
+    n, width = 512, 128
+
+    def make():
+        @vector_kernel("sparse_pipeline", (n, width), [], num_cores=1)
+        def kernel(table, ids, o):
+            def gather(idx, rows):
+                pltpu.sync_copy(table.at[idx.at[0]], rows)
+
+            pltpu.emit_pipeline(
+                gather,
+                grid=(n // 64,),
+                in_specs=[pl.BlockSpec((1, 64), lambda i: (0, i))],
+                out_specs=[pl.BlockSpec((64, width), lambda i: (i, 0))],
+                core_axis_name="s",
+                dimension_semantics=(pltpu.PARALLEL,),
+            )(ids, o)
+
+        return kernel
+
+    table = np.asarray(normal(42, (100, width)))
+    ids = np.random.default_rng(43).integers(0, 100, (1, n)).astype(np.int32)
+    return sparse(make, (table, ids), [table[ids[0]]])
+
+
+@case
+def sparse_lanes():
+    """Rows to and from places that registers name, sums in a register, and single elements of one."""
+    lanes, width = 8, 128
+
+    def make():
+        scratch = [pltpu.VMEM((lanes, width), jnp.float32), pltpu.VMEM((16,), jnp.int32), pltpu.SemaphoreType.DMA((2,))]
+
+        @vector_kernel("sparse_lanes", (256, width), scratch, num_cores=1, needs_layout_passes=False)
+        def kernel(x, ids, o, rows, idx, done):
+            pltpu.sync_copy(ids.at[pl.ds(jax.lax.axis_index("s") * 16, 16)], idx)
+            for half in range(2):
+                places = idx[pl.ds(half * lanes, lanes)]
+                pltpu.async_copy(x.at[places], rows, done.at[half]).wait()
+
+                @plsc.parallel_loop(0, width, step=lanes, carry=jnp.zeros((lanes,), jnp.float32))
+                def total(at, so_far):
+                    return so_far + rows[0, pl.ds(at, lanes)]
+
+                @pl.when(half * lanes + places[3] > 64)
+                def _():
+                    plsc.addupdate(rows.at[1, pl.ds(0, lanes)], total)
+                    plsc.addupdate_compressed(rows.at[2, pl.ds(8, lanes)], total, mask=total > 0)
+
+                rows[3, pl.ds(0, lanes)] = jnp.flip(total) * total[2] - jnp.min(total)
+                pltpu.async_copy(rows, o.at[places], done.at[1 - half]).wait()
+
+        return kernel
+
+    x = np.asarray(normal(44, (256, width)))
+    ids = np.random.default_rng(45).permutation(256).astype(np.int32)
+    result = x.copy()
+    for unit, places in enumerate(ids.reshape(-1, lanes)):
+        rows = x[places]
+        total = sum(rows[0].reshape(-1, lanes), np.zeros(lanes, np.float32))
+        if unit % 2 * lanes + places[3] > 64:
+            rows[1, :lanes] += total
+            kept = total[total > 0]
+            rows[2, 8 : 8 + len(kept)] += kept
+        rows[3, :lanes] = total[::-1] * total[2] - total.min()
+        result[places] = rows
+    return sparse(make, (x, ids), [result])
+
+
 def main():
     if jax.__version__ != VERSION:
         sys.exit(f"this is jax {jax.__version__}, the cases are for {VERSION}")

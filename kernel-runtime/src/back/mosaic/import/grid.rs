@@ -89,7 +89,9 @@ fn check_units(grid: &[GridAxis]) -> Result<(), Diagnostic> {
         let runs_at_once =
             matches!(axis.semantics, Semantics::CoreParallel | Semantics::SubcoreParallel);
         match axis.extent {
-            Extent::Static(extent) if runs_at_once => n_units = n_units.saturating_mul(extent),
+            Extent::Static(extent) if runs_at_once => {
+                n_units = n_units.saturating_mul(extent.max(1));
+            }
             Extent::Dynamic { .. } if runs_at_once => {
                 let message = "a number of cores that is known at run time alone";
                 return Err(Diagnostic::error(Code::IMPORT_UNSUPPORTED, message));
