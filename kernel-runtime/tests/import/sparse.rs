@@ -86,7 +86,7 @@ fn a_bare_module_runs_on_the_cores_that_it_names() {
     let x = Array::from_f64(DType::F32, &[16, 128], &values).unwrap();
     let ran = imported.run(&valid, &[x], &Options::default());
     let found = ran.unwrap_or_else(|errors| panic!("{errors}")).results[0].to_f64();
-    let turned = |place: usize| values[(place / 128 ^ 7) * 128 + place % 128];
+    let turned = |place: usize| values[((place / 128) ^ 7) * 128 + place % 128];
     assert_eq!(found, (0..16 * 128).map(turned).collect::<Vec<f64>>());
 }
 

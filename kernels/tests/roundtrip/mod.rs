@@ -32,7 +32,9 @@ fn imported(valid: &Valid) -> Result<Imported, Diagnostics> {
 }
 
 fn run(valid: &Valid, inputs: &[Array]) -> Result<Vec<Array>, Diagnostics> {
-    Ok(interp::run(valid, inputs, &interp::Options::default())?.outputs)
+    // Other orders of events are tried elsewhere.
+    let options = interp::Options { schedules: 1, ..Default::default() };
+    Ok(interp::run(valid, inputs, &options)?.outputs)
 }
 
 /// How a kernel came back.
@@ -148,16 +150,14 @@ fn every_sparse_core_kernel_comes_back_from_mosaic() {
     let mut tally = Tally::default();
     for (name, spec) in specs().filter(|(_, spec)| is_sparse(spec)) {
         for target in SPARSE {
-            let label = |what: &str| format!("{name}/{}, {what}, on {target}", spec.name());
             // Lists of updates are made for the two subcores that there are off chips.
             let whole = (spec.kernel(target), name != "embedding_update");
-            tally.add(label("all subcores"), round_trip(&spec, whole, target));
-            // Those have as many lanes as v6e.
-            if target.sparse().map(|cores| cores.lanes) == V6E.sparse().map(|cores| cores.lanes) {
-                let two = (spec.kernel(&GENERIC), true);
-                tally.add(label("two subcores"), round_trip(&spec, two, target));
-            }
+            let label = format!("{name}/{} on {target}", spec.name());
+            tally.add(label, round_trip(&spec, whole, target));
         }
+        // Those have as many lanes as v6e.
+        let two = (spec.kernel(&GENERIC), true);
+        tally.add(format!("{name}/{}, two subcores", spec.name()), round_trip(&spec, two, &V6E));
     }
-    tally.check(100, 60);
+    tally.check(100, 35);
 }
