@@ -180,7 +180,7 @@ fn what_the_ir_cannot_say_is_named_with_its_place() {
         assert_eq!(error.labels[0].span.to_string(), "x.mlir:6:1", "{error}");
     }
     for (attrs, message) in [
-        ("tpu.core_type = #tpu.core_type<sc_vector_subcore>", "no TensorCore"),
+        ("tpu.core_type = #tpu.core_type<sc_other>", "a core that is not known"),
         (
             "tpu.core_type = #tpu.core_type<tc>, iteration_bounds = array<i64>, dimension_semantics = [], window_params = [{transform_indices = @t, window_bounds = array<i64: 8, 128>, odd = 1 : i32}, {}]",
             "has `odd`",
@@ -515,9 +515,17 @@ fn fuzz_mutated_modules_neither_panic_nor_hang() {
     ]
     .map(module)
     .into();
-    let bytecode = ["loops.mlir", "matmul.mlir", "windows.mlir", "gather_by_table.mlir"]
-        .map(|name| import::read(name, &module(name)).unwrap().remove(0).module);
-    let corpus: Vec<Vec<u8>> = texts.into_iter().chain(bytecode).collect();
+    let names = [
+        "loops.mlir",
+        "matmul.mlir",
+        "windows.mlir",
+        "gather_by_table.mlir",
+        "sparse_registers.mlir",
+        "sparse_segments.mlir",
+    ];
+    let bytecode = names.map(|name| import::read(name, &module(name)).unwrap().remove(0).module);
+    let sparse = super::sparse::kernel("").into_bytes();
+    let corpus: Vec<Vec<u8>> = texts.into_iter().chain(bytecode).chain([sparse]).collect();
     for seed in seeds(4000) {
         let original = &corpus[seed as usize % corpus.len()];
         let bytes = mutated(original, seed);

@@ -10,4 +10,5 @@ mod python;
 mod recorded;
 #[cfg(feature = "mlir")]
 pub(crate) mod roundtrip;
+mod sparse;
 mod support;

@@ -657,6 +657,260 @@ def remote():
     return (Whole(send(False, chips), (x,), results, chips),)
 
 
+# Kernels of SparseCores, down here so that those above keep their lines, which modules name.
+from jax.experimental.pallas import tpu_sc as plsc
+
+# A chip with SparseCores: two, of 16 subcores with registers of 8 elements.
+SPARSE_CHIP = AbstractMesh(
+    (1,), ("chip",), abstract_device=AbstractDevice(device_kind="TPU v6 lite", num_cores=1, platform="tpu")
+)
+
+
+def sparse(make, args, results):
+    """A kernel of SparseCores. JAX's interpreters do not run it, so NumPy's results are the reference."""
+    with use_abstract_mesh(SPARSE_CHIP):
+        kernel = make()
+    return (Whole(kernel, tuple(jnp.asarray(x) for x in args), results, SPARSE_CHIP),)
+
+
+def vector_kernel(name, out, scratch, num_cores=2, **params):
+    """Marks the body of a kernel that runs on each vector subcore."""
+    return pl.kernel(
+        out_type=jax.ShapeDtypeStruct(out, jnp.float32),
+        mesh=plsc.VectorSubcoreMesh(core_axis_name="c", subcore_axis_name="s", num_cores=num_cores),
+        scratch_types=scratch,
+        compiler_params=pltpu.CompilerParams(**params),
+        name=name,
+    )
+
+
+@case
+def sparse_gather():
+    """Rows that a list names, fetched by the vector subcores of two SparseCores."""
+    n, chunk, width = 512, 8, 128
+
+    def make():
+        buffers = [pltpu.VMEM((chunk,), jnp.int32), pltpu.VMEM((chunk, width), jnp.float32), pltpu.SemaphoreType.DMA]
+
+        @vector_kernel("sparse_gather", (n, width), buffers)
+        def kernel(table, ids, o, idx, rows, done):
+            unit = jax.lax.axis_index("s") * 2 + jax.lax.axis_index("c")
+
+            @pl.loop(0, n // 32 // chunk)
+            def _(step):
+                at = pl.ds(unit * (n // 32) + step * chunk, chunk)
+                pltpu.sync_copy(ids.at[at], idx)
+                pltpu.async_copy(table.at[idx], rows, done).wait()
+                pltpu.sync_copy(rows, o.at[at])
+
+        return kernel
+
+    table = np.asarray(normal(37, (100, width)))
+    ids = np.random.default_rng(38).integers(0, 100, n).astype(np.int32)
+    return sparse(make, (table, ids), [table[ids]])
+
+
+@case
+def sparse_segments():
+    """Sums of rows by segment in the memory that subcores share, between two barriers; some rows are in none."""
+    n, segments, width = 256, 32, 128
+
+    def make():
+        scratch = [
+            pltpu.VMEM((n // 16,), jnp.int32),
+            pltpu.VMEM((n // 16, width), jnp.float32),
+            pltpu.VMEM_SHARED((segments, width), jnp.float32),
+        ]
+
+        @vector_kernel("sparse_segments", (segments, width), scratch, num_cores=1)
+        def kernel(x, zeros, ids, o, idx, rows, sums):
+            s = jax.lax.axis_index("s")
+            own, at = pl.ds(s * 2, 2), pl.ds(s * 16, 16)
+            pltpu.sync_copy(zeros.at[own], sums.at[own])
+            plsc.subcore_barrier()
+            pltpu.sync_copy(ids.at[at], idx)
+            pltpu.sync_copy(x.at[at], rows)
+            pltpu.sync_copy(rows, sums.at[plsc.Indices(idx, ignored_value=-1)], add=True)
+            plsc.subcore_barrier()
+            pltpu.sync_copy(sums.at[own], o.at[own])
+
+        return kernel
+
+    # Whole numbers, of which sums are exact.
+    rng = np.random.default_rng(39)
+    x = rng.integers(-8, 9, (n, 1)).astype(np.float32) + np.zeros((1, width), np.float32)
+    ids = rng.integers(-1, segments, n).astype(np.int32)
+    sums = np.zeros((segments, width), np.float32)
+    np.add.at(sums, ids[ids >= 0], x[ids >= 0])
+    return sparse(make, (x, np.zeros((segments, width), np.float32), ids), [sums])
+
+
+@case
+def sparse_registers():
+    """Loads and stores by index, scans, sorts and counts on registers."""
+    lanes, width = 8, 128
+
+    def make():
+        scratch = [pltpu.VMEM((width,), jnp.int32), pltpu.VMEM((2, width), jnp.float32), pltpu.VMEM((width,), jnp.float32)]
+
+        @vector_kernel("sparse_registers", (16, width), scratch, num_cores=1, needs_layout_passes=False)
+        def kernel(x, ids, o, idx, rows, result):
+            s = jax.lax.axis_index("s")
+            pltpu.sync_copy(ids.at[s], idx)
+            pltpu.sync_copy(x.at[pl.ds(s * 2, 2)], rows)
+
+            @plsc.parallel_loop(0, width, step=lanes, unroll=2)
+            def _(at):
+                result[pl.ds(at, lanes)] = jnp.zeros((lanes,), jnp.float32)
+
+            def put(row, value):
+                result[pl.ds(row * lanes, lanes)] = value.astype(jnp.float32)
+
+            i, v = idx[pl.ds(0, lanes)], rows[0, pl.ds(0, lanes)]
+            mask = i > 60
+            @pl.loop(0, 4)
+            def _(step):
+                at = idx[pl.ds(step * lanes, lanes)]
+                plsc.addupdate_scatter(result, [at & 7], plsc.load_gather(rows, [at & 1, at]), mask=at > 20)
+
+            put(1, plsc.cumsum(v))
+            put(2, plsc.cummax(i - 64))
+            counts, last = plsc.scan_count(i)
+            put(3, counts * 2 + last.astype(jnp.int32))
+            keys, sorted_values = plsc.sort_key_val(i - 64, v)
+            put(4, keys)
+            put(5, sorted_values)
+            put(6, plsc.all_reduce_ffs(mask))
+            put(7, plsc.all_reduce_population_count(mask))
+            plsc.store_compressed(result.at[pl.ds(8 * lanes, lanes)], v, mask=mask)
+            put(9, jnp.where(mask, plsc.load_expanded(rows.at[1, pl.ds(0, lanes)], mask=mask), 0.0))
+            put(10, jnp.full((lanes,), jnp.sum(v)) + jnp.max(i).astype(jnp.float32))
+            pltpu.sync_copy(result, o.at[s])
+
+        return kernel
+
+    rng = np.random.default_rng(40)
+    x = rng.integers(-99, 100, (32, width)).astype(np.float32)
+    ids = rng.integers(0, width, (16, width)).astype(np.int32)
+    results = np.zeros((16, width), np.float32)
+    for s, row in enumerate(results.reshape(16, -1, lanes)):
+        pair, i, v = x[2 * s : 2 * s + 2], ids[s, :lanes], x[2 * s, :lanes]
+        mask = i > 60
+        for at in ids[s, : 4 * lanes]:
+            row[0, at & 7] += pair[at & 1, at] if at > 20 else 0
+        row[1] = np.cumsum(v)
+        row[2] = np.maximum.accumulate(i - 64)
+        row[3] = [2 * (i[: k + 1] == i[k]).sum() + (i[k] not in i[k + 1 :]) for k in range(lanes)]
+        order = np.argsort(i, kind="stable")
+        row[4], row[5] = i[order] - 64, v[order]
+        row[6], row[7] = mask.argmax() if mask.any() else lanes, mask.sum()
+        row[8, : mask.sum()] = v[mask]
+        row[9, mask] = pair[1, : mask.sum()]
+        row[10] = v.sum() + i.max()
+    return sparse(make, (x, ids), [results])
+
+
+@case
+def sparse_scalar():
+    """The scalar subcores of two SparseCores, with tables in their own memory."""
+    width = 128
+
+    def make():
+        @pl.kernel(
+            out_type=jax.ShapeDtypeStruct((2, width), jnp.int32),
+            mesh=plsc.ScalarSubcoreMesh(axis_name="c", num_cores=2),
+            scratch_types=[pltpu.SMEM((width,), jnp.int32), pltpu.SMEM((1, width), jnp.int32), pltpu.SemaphoreType.DMA],
+            name="sparse_scalar",
+        )
+        def kernel(x, o, table, row, done):
+            c = jax.lax.axis_index("c")
+            pltpu.async_copy(x.at[c], table, done).wait()
+
+            def add(at, total):
+                total = total + table[at]
+                row[0, at] = total * (c + 1)
+                return total
+
+            jax.lax.fori_loop(0, width, add, jnp.int32(0))
+            pltpu.async_copy(row, o.at[pl.ds(c, 1)], done).wait()
+
+        return kernel
+
+    x = np.random.default_rng(41).integers(-99, 100, (2, width)).astype(np.int32)
+    return sparse(make, (x,), [np.cumsum(x, axis=1, dtype=np.int32) * np.asarray([[1], [2]], np.int32)])
+
+
+@case
+def sparse_pipeline():
+    """A software pipeline of the vector subcores of a SparseCore, with a gather in its body."""
+    n, width = 512, 128
+
+    def make():
+        @vector_kernel("sparse_pipeline", (n, width), [], num_cores=1)
+        def kernel(table, ids, o):
+            def gather(idx, rows):
+                pltpu.sync_copy(table.at[idx.at[0]], rows)
+
+            pltpu.emit_pipeline(
+                gather,
+                grid=(n // 64,),
+                in_specs=[pl.BlockSpec((1, 64), lambda i: (0, i))],
+                out_specs=[pl.BlockSpec((64, width), lambda i: (i, 0))],
+                core_axis_name="s",
+                dimension_semantics=(pltpu.PARALLEL,),
+            )(ids, o)
+
+        return kernel
+
+    table = np.asarray(normal(42, (100, width)))
+    ids = np.random.default_rng(43).integers(0, 100, (1, n)).astype(np.int32)
+    return sparse(make, (table, ids), [table[ids[0]]])
+
+
+@case
+def sparse_lanes():
+    """Rows to and from places that registers name, sums in a register, and single elements of one."""
+    lanes, width = 8, 128
+
+    def make():
+        scratch = [pltpu.VMEM((lanes, width), jnp.float32), pltpu.VMEM((16,), jnp.int32), pltpu.SemaphoreType.DMA((2,))]
+
+        @vector_kernel("sparse_lanes", (256, width), scratch, num_cores=1, needs_layout_passes=False)
+        def kernel(x, ids, o, rows, idx, done):
+            pltpu.sync_copy(ids.at[pl.ds(jax.lax.axis_index("s") * 16, 16)], idx)
+            for half in range(2):
+                places = idx[pl.ds(half * lanes, lanes)]
+                pltpu.async_copy(x.at[places], rows, done.at[half]).wait()
+
+                @plsc.parallel_loop(0, width, step=lanes, carry=jnp.zeros((lanes,), jnp.float32))
+                def total(at, so_far):
+                    return so_far + rows[0, pl.ds(at, lanes)]
+
+                @pl.when(half * lanes + places[3] > 64)
+                def _():
+                    plsc.addupdate(rows.at[1, pl.ds(0, lanes)], total)
+                    plsc.addupdate_compressed(rows.at[2, pl.ds(8, lanes)], total, mask=total > 0)
+
+                rows[3, pl.ds(0, lanes)] = jnp.flip(total) * total[2] - jnp.min(total)
+                pltpu.async_copy(rows, o.at[places], done.at[1 - half]).wait()
+
+        return kernel
+
+    x = np.asarray(normal(44, (256, width)))
+    ids = np.random.default_rng(45).permutation(256).astype(np.int32)
+    result = x.copy()
+    for unit, places in enumerate(ids.reshape(-1, lanes)):
+        rows = x[places]
+        total = sum(rows[0].reshape(-1, lanes), np.zeros(lanes, np.float32))
+        if unit % 2 * lanes + places[3] > 64:
+            rows[1, :lanes] += total
+            kept = total[total > 0]
+            rows[2, 8 : 8 + len(kept)] += kept
+        rows[3, :lanes] = total[::-1] * total[2] - total.min()
+        result[places] = rows
+    return sparse(make, (x, ids), [result])
+
+
 def main():
     if jax.__version__ != VERSION:
         sys.exit(f"this is jax {jax.__version__}, the cases are for {VERSION}")

@@ -57,9 +57,9 @@ fn tolerance(name: &str) -> Tolerance {
         "sums of products of bf16 values, in another order and rounded to bf16 in between";
     match name.split('.').next().unwrap_or(name) {
         "add" | "gather_by_table" | "gather_by_dma" | "windows" | "int8_matmul"
-        | "dynamic_grid" | "roll" | "pipeline" | "core_map" | "threefry" | "remote" => {
-            Tolerance::exact()
-        }
+        | "dynamic_grid" | "roll" | "pipeline" | "core_map" | "threefry" | "remote"
+        | "sparse_gather" | "sparse_segments" | "sparse_registers" | "sparse_scalar"
+        | "sparse_pipeline" | "sparse_lanes" => Tolerance::exact(),
         "loops" => loops_tolerance(),
         "softmax" => Tolerance::ulp(8),
         "elementwise" => Tolerance::ulp(8).floor(1e-6, "a sum of terms of size 1 that cancel"),

@@ -6,6 +6,8 @@ mod kernels;
 mod meeting;
 mod misuse;
 mod registers;
+#[cfg(feature = "mlir")]
+mod roundtrip;
 mod rows;
 
 use systole::back::interp;

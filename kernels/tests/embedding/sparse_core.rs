@@ -26,7 +26,10 @@ fn few(lanes: usize) -> SparseCores {
     SparseCores { n_cores: 1, n_subcores: 2, lanes, ..V6E.sparse().unwrap() }
 }
 
+/// The results in the interpreter; what comes back of the kernel's Mosaic module gives the same.
 fn run(kernel: Kernel, inputs: &[Array]) -> Vec<Array> {
+    #[cfg(feature = "mlir")]
+    crate::roundtrip::sparse_comes_back(&kernel, inputs);
     let valid = valid::check(kernel, &GENERIC).unwrap_or_else(|e| panic!("{e}"));
     let outcome = interp::run(&valid, inputs, &interp::Options::default());
     outcome.unwrap_or_else(|e| panic!("{e}")).outputs
@@ -102,8 +105,8 @@ fn a_step_changes_the_rows_of_the_batch_alone() {
         Optimizer::Adagrad { rate, eps },
         Optimizer::RowAdagrad { rate, eps },
     ];
-    for optimizer in optimizers {
-        let cores = few(8);
+    for (lanes, optimizer) in [8, 16].into_iter().flat_map(|lanes| optimizers.map(|o| (lanes, o))) {
+        let cores = few(lanes);
         let (rows, table_rows, width, n_bags) = (60, 200, 16, 50);
         let bags = ragged(rows, n_bags, true);
         let shape = UpdateShape {

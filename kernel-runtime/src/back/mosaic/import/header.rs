@@ -1,20 +1,18 @@
 //! The kernel's function: grid, parameters, windows and their index maps, scratch.
 
 use super::body::{Importer, Val};
+use super::grid::{CORE_TYPE, core, grid, n_dynamic};
 use super::read::ast::{self, Attr, Module, Op, Ty, Type, ValueId, find};
 use super::{ArrayType, Call, Imported, array, extent, table};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::ops::ControlOp;
 use crate::ir::{
-    self, BlockDim, BlockId, Buffering, Extent, GridAxis, Kernel, MemorySpace, Param, ParamAxis,
-    ParamKind, Scratch, Semantics, SemaphoreArray, SemaphoreKind, Shape, Window,
+    self, BlockDim, BlockId, Buffering, Core, GridAxis, Kernel, MemorySpace, Param, ParamAxis,
+    ParamKind, Scratch, SemaphoreArray, SemaphoreKind, Shape, Window,
 };
 use std::collections::HashMap;
 
-/// The name of the attribute that marks the kernel's function.
-const CORE_TYPE: &str = "tpu.core_type";
-
-fn wrong(message: impl Into<String>) -> Diagnostic {
+pub(super) fn wrong(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code::IMPORT_MODULE, message)
 }
 
@@ -130,6 +128,7 @@ struct Header<'m> {
     call: &'m Call,
     module: &'m Module,
     function: &'m Op,
+    core: Core,
     grid: Vec<GridAxis>,
     n_prefetch: usize,
     n_inputs: usize,
@@ -142,14 +141,7 @@ struct Header<'m> {
 
 impl<'m> Header<'m> {
     fn new(call: &'m Call, module: &'m Module, function: &'m Op) -> Result<Header<'m>, Diagnostic> {
-        match find(&function.attrs, CORE_TYPE) {
-            Some(Attr::Other(text)) if &**text == "#tpu.core_type<tc>" => {}
-            Some(Attr::Other(text)) => {
-                let message = format!("the kernel is for `{text}`, no TensorCore");
-                return Err(Diagnostic::error(Code::IMPORT_UNSUPPORTED, message));
-            }
-            _ => return Err(wrong(format!("`{CORE_TYPE}` of the kernel cannot be read"))),
-        }
+        let core = core(call, function)?;
         let grid = grid(function)?;
         let Some(block) = function.regions.first() else {
             return Err(wrong("the kernel's function has no body"));
@@ -182,6 +174,7 @@ impl<'m> Header<'m> {
             call,
             module,
             function,
+            core,
             grid,
             n_prefetch,
             n_inputs: 0,
@@ -227,6 +220,7 @@ impl<'m> Header<'m> {
     /// Declares everything.
     fn declare(&self, importer: &mut Importer<'m>) -> Result<Arrays, Diagnostic> {
         importer.enter(self.function);
+        importer.builder.kernel_mut().core = self.core;
         let n_dynamic = n_dynamic(&self.grid);
         let mut inputs: Vec<usize> = (0..n_dynamic).collect();
         let mut operands = vec![ArrayType { dtype: ir::DType::I32, shape: Vec::new() }; n_dynamic];
@@ -385,6 +379,10 @@ impl<'m> Header<'m> {
         arg: &Arg<'_>,
         attrs: Option<&ast::Attrs>,
     ) -> Result<Option<Window>, Diagnostic> {
+        if self.core.is_sparse() {
+            self.check_whole(idx, arg, attrs)?;
+            return Ok(None);
+        }
         let block_shape = one_axis(static_shape(idx, arg.shape)?);
         let Some(attrs) = attrs.filter(|attrs| !attrs.is_empty()) else {
             if self.space(idx, arg)? != MemorySpace::Vmem {
@@ -430,6 +428,35 @@ impl<'m> Header<'m> {
         };
         let block = block_shape.iter().map(dim).collect();
         Ok(Some(Window { block, index_map, buffering, streams: None }))
+    }
+
+    /// Checks that a SparseCore kernel sees an array where it lies: the map, which must be given,
+    /// names the beginning.
+    fn check_whole(
+        &self,
+        idx: usize,
+        arg: &Arg<'_>,
+        attrs: Option<&ast::Attrs>,
+    ) -> Result<(), Diagnostic> {
+        let is_start = |attr: &Attr| {
+            let results = match attr {
+                Attr::Other(text) if text.starts_with("affine_map<") => text.rsplit_once("->"),
+                _ => None,
+            };
+            results.is_some_and(|(_, to)| !to.contains(|c: char| !"(0, )>".contains(c)))
+        };
+        let is_whole = attrs.is_none_or(|attrs| {
+            attrs.iter().all(|(name, attr)| &**name == "transform_indices" && is_start(attr))
+        });
+        let space = self.space(idx, arg)?;
+        if is_whole && matches!(space, MemorySpace::Hbm | MemorySpace::Any) {
+            return Ok(());
+        }
+        let message = format!(
+            "argument {idx} of the kernel, in {space}, is no whole array: those of SparseCore \
+             kernels are"
+        );
+        Err(Diagnostic::error(Code::IMPORT_UNSUPPORTED, message))
     }
 
     /// Whether the index map of a window gives elements, not blocks.
@@ -550,50 +577,6 @@ impl<'m> Header<'m> {
     }
 }
 
-/// The grid; empty if the kernel runs once and takes no index.
-fn grid(function: &Op) -> Result<Vec<GridAxis>, Diagnostic> {
-    let bounds = match find(&function.attrs, "iteration_bounds") {
-        None => return Ok(Vec::new()),
-        Some(Attr::Ints(bounds)) => bounds,
-        Some(_) => return Err(wrong("`iteration_bounds` of the kernel are no numbers")),
-    };
-    let Some(Attr::Array(semantics)) = find(&function.attrs, "dimension_semantics") else {
-        return Err(wrong("the kernel has a grid but no `dimension_semantics`"));
-    };
-    if semantics.len() != bounds.len() {
-        return Err(wrong(format!(
-            "the grid has {} axes, but the semantics of {} are given",
-            bounds.len(),
-            semantics.len()
-        )));
-    }
-    let mut grid: Vec<GridAxis> = Vec::new();
-    for (idx, (&bound, semantics)) in bounds.iter().zip(semantics.iter()).enumerate() {
-        let semantics = match semantics {
-            Attr::Other(text) => match &**text {
-                "#tpu.dimension_semantics<parallel>" => Semantics::Parallel,
-                "#tpu.dimension_semantics<arbitrary>" => Semantics::Arbitrary,
-                other => {
-                    let message = format!("grid axis {idx} is `{other}`");
-                    return Err(Diagnostic::error(Code::IMPORT_UNSUPPORTED, message));
-                }
-            },
-            _ => return Err(wrong(format!("the semantics of grid axis {idx} cannot be read"))),
-        };
-        let extent = match usize::try_from(bound) {
-            Ok(extent) => Extent::Static(extent),
-            Err(_) if bound == ast::DYNAMIC => Extent::Dynamic { operand: n_dynamic(&grid) },
-            Err(_) => return Err(wrong(format!("grid axis {idx} has {bound} steps"))),
-        };
-        grid.push(GridAxis { name: format!("i{idx}"), extent, semantics });
-    }
-    Ok(grid)
-}
-
-fn n_dynamic(grid: &[GridAxis]) -> usize {
-    grid.iter().filter(|axis| matches!(axis.extent, Extent::Dynamic { .. })).count()
-}
-
 fn count(function: &Op, attr: &str) -> Result<usize, Diagnostic> {
     match find(&function.attrs, attr) {
         None => Ok(0),
@@ -650,7 +633,14 @@ pub(super) fn memory_space(space: Option<&Attr>) -> Result<MemorySpace, Diagnost
         _ => return Err(wrong("a memory space cannot be read")),
     };
     let name = text.strip_prefix("#tpu.memory_space<").and_then(|text| text.strip_suffix('>'));
-    let found = MemorySpace::ALL.iter().copied().find(|space| Some(space.name()) == name);
+    let found = match name {
+        Some("vmem") => Some(MemorySpace::Vmem),
+        Some("smem") => Some(MemorySpace::Smem),
+        Some("hbm") => Some(MemorySpace::Hbm),
+        Some("any") => Some(MemorySpace::Any),
+        Some("vmem_shared") => Some(MemorySpace::Spmem),
+        _ => None,
+    };
     found.ok_or_else(|| {
         Diagnostic::error(Code::IMPORT_UNSUPPORTED, format!("memory space `{text}`"))
     })
@@ -717,7 +707,12 @@ impl Written {
                 self.bases.insert(view, base);
             }
             let target = match name {
-                "tpu.vector_store" | "tpu.strided_store" | "memref.store" | "vector.store" => 1,
+                "tpu.vector_store"
+                | "tpu.strided_store"
+                | "memref.store"
+                | "vector.store"
+                | "tpu.vector_store_idx"
+                | "tpu.enqueue_indirect_dma" => 1,
                 // Behind the source and, of a copy to a peer, its semaphore.
                 "tpu.enqueue_dma" => match find(&op.attrs, "operandSegmentSizes") {
                     Some(Attr::Ints(sizes)) if sizes.get(1) == Some(&1) => 2,

@@ -20,6 +20,9 @@
 //! * A prefetched table that the kernel writes to is copied into scratch first.
 //! * A bare module does not say how large its arrays are: they are taken to end with the last block
 //!   that a step sees.
+//! * Registers of a SparseCore are tiles of one axis. Its scans and sorts compare integers without
+//!   a sign, so they view theirs as unsigned; what a producer flips before and after stays. A mask
+//!   on a load or store means elements that lie one after the other.
 //! * A kernel that knows of other devices runs on all of the mesh of the program around it
 //!   (`sdy.mesh`, or the number of partitions).
 //!
@@ -29,6 +32,7 @@
 mod array;
 mod body;
 mod extent;
+mod grid;
 mod header;
 mod ops;
 mod read;
@@ -66,6 +70,8 @@ pub struct Call {
     pub aliases: Vec<(usize, usize)>,
     /// The devices that run the program around the call, if the file names several.
     pub mesh: Vec<MeshAxis>,
+    /// Whether the call is for a SparseCore; `None` for a bare module, which says it itself.
+    pub sparse_core: Option<bool>,
     /// The VMEM that the call asks for.
     pub vmem_limit_bytes: Option<u64>,
     /// Whether the chip does not check the bounds of copies.
@@ -116,6 +122,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Call>, Diagnostics> {
         results: None,
         aliases: Vec::new(),
         mesh: Vec::new(),
+        sparse_core: None,
         vmem_limit_bytes: None,
         unchecked_bounds: false,
         side_effects: SideEffects::None,

@@ -198,12 +198,7 @@ fn call(file: &Arc<str>, idx: usize, found: &Found) -> Result<Call, Diagnostic> 
     };
     let config: Json = serde_json::from_str(config)
         .map_err(|error| mistake(format!("`backend_config` is no JSON: {error}")))?;
-    if config.get("device_type").and_then(Json::as_str) == Some("DEVICE_TYPE_SPARSECORE") {
-        return Err(Diagnostic::error(
-            Code::IMPORT_UNSUPPORTED,
-            "kernels for a SparseCore are not read",
-        ));
-    }
+    let device = config.get("device_type").and_then(Json::as_str);
     let inner = &config["custom_call_config"];
     let Some(body) = inner.get("body").and_then(Json::as_str) else {
         return Err(mistake("`backend_config` has no `custom_call_config.body`"));
@@ -241,6 +236,7 @@ fn call(file: &Arc<str>, idx: usize, found: &Found) -> Result<Call, Diagnostic> 
         results: Some(types(&found.results, "result")?),
         aliases: aliases(&found.attrs)?,
         mesh: Vec::new(),
+        sparse_core: Some(device == Some("DEVICE_TYPE_SPARSECORE")),
         vmem_limit_bytes: vmem.and_then(|limit| limit["size"].as_u64()),
         unchecked_bounds: inner.get("disable_bounds_checks").and_then(Json::as_bool) == Some(true),
         side_effects,

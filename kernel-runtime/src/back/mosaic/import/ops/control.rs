@@ -107,7 +107,12 @@ impl<'m> Importer<'m> {
     }
 
     fn count_loop(&mut self, op: &'m Op) -> Outcome<()> {
-        self.only(op, &["unsignedCmp"])?;
+        let mut known = vec!["unsignedCmp"];
+        if self.is_sparse() {
+            // A promise that turns are independent, and how many to write one after the other.
+            known.extend(["sc.parallel_access", "sc.loop_unroll_factor"]);
+        }
+        self.only(op, &known)?;
         if self.flag(op, "unsignedCmp")? {
             return Err(self.unsupported(op, "unsigned bounds"));
         }

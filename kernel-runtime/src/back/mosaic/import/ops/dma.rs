@@ -114,7 +114,7 @@ impl<'m> Importer<'m> {
     }
 
     /// A part that accesses name whole: no other shape or type.
-    fn whole(&mut self, op: &Op, value: ValueId) -> Outcome<Part> {
+    pub(super) fn whole(&mut self, op: &Op, value: ValueId) -> Outcome<Part> {
         let view = self.view(value)?;
         if !view.layers.is_empty() {
             return Err(self.unsupported(op, "a reference seen under another shape or type"));

@@ -3,7 +3,7 @@
 use super::super::array::unsigned;
 use super::super::body::{Importer, Outcome, Val, literal_of};
 use super::super::read::ast::{Op, find};
-use crate::ir::ops::{Binary, Compare, Elementwise, Unary};
+use crate::ir::ops::{Binary, Compare, Elementwise, Literal, Unary};
 use crate::ir::{self, DType, Shape};
 
 /// Attributes that allow more than is done here.
@@ -152,8 +152,11 @@ impl<'m> Importer<'m> {
     fn compare_ints(&mut self, op: &'m Op) -> Outcome<()> {
         self.only(op, &["predicate"])?;
         let [lhs, rhs] = [self.operand(op, 0)?, self.operand(op, 1)?];
-        let [mut x, mut y] = [self.value(lhs)?, self.value(rhs)?];
         let predicate = self.int_attr(op, "predicate")?;
+        if matches!(predicate, 0 | 1) && self.bind_equality(op, predicate == 0)? {
+            return Ok(());
+        }
+        let [mut x, mut y] = [self.value(lhs)?, self.value(rhs)?];
         let compare = match predicate {
             0 => Compare::Eq,
             1 => Compare::Ne,
@@ -169,6 +172,22 @@ impl<'m> Importer<'m> {
         }
         let value = self.push(op, ir::Op::Elementwise(Elementwise::Compare(compare)), &[x, y])?;
         self.result(op, value)
+    }
+
+    /// Binds what a comparison of two integer constants gives, if it is one: tiles of truth values
+    /// that are the same everywhere are written so.
+    fn bind_equality(&mut self, op: &'m Op, wanted: bool) -> Outcome<bool> {
+        let [lhs, rhs] = [self.operand(op, 0)?, self.operand(op, 1)?];
+        let number = |value| self.literal(value).and_then(Literal::as_int);
+        let (Some(x), Some(y)) = (number(lhs), number(rhs)) else { return Ok(false) };
+        let ty = self.operand_ty(op, 0)?.with_dtype(DType::Bool);
+        if !self.same_type(lhs, rhs) || self.result_ty(op)? != ty {
+            return Ok(false);
+        }
+        let literal = Literal::int(DType::Bool, i64::from((x == y) == wanted));
+        let shape = ty.is_tile().then(|| Shape::from_slice(ty.shape()));
+        self.bind(op.results[0], Val::Literal { literal, shape });
+        Ok(true)
     }
 
     fn compare_floats(&mut self, op: &'m Op) -> Outcome<()> {

@@ -2,7 +2,7 @@
 
 use super::super::body::{Importer, Index, Outcome, Val};
 use super::super::read::ast::{Op, Type, ValueId};
-use crate::ir::ops::{Access, AccessDim, Binary, Elementwise, Literal, MemoryOp, Start};
+use crate::ir::ops::{Access, AccessDim, Binary, Elementwise, Literal, MemoryOp, SparseOp, Start};
 use crate::ir::{self, DType, MemorySpace};
 use smallvec::SmallVec;
 
@@ -78,9 +78,17 @@ impl<'m> Importer<'m> {
         if let Some(mask) = mask {
             operands.push(self.value(mask)?);
         }
-        let load = ir::Op::Memory(MemoryOp::Load { access: place.access, masked });
+        let load = self.load_of(place.access, masked);
         let value = self.push(op, load, &operands)?;
         self.result(op, value)
+    }
+
+    /// A load; on SparseCores one with a mask takes elements that lie one after the other.
+    fn load_of(&self, access: Access, masked: bool) -> ir::Op {
+        match masked && self.is_sparse() {
+            true => ir::Op::Sparse(SparseOp::LoadExpanded { access }),
+            false => ir::Op::Memory(MemoryOp::Load { access, masked }),
+        }
     }
 
     fn vector_store(&mut self, op: &'m Op) -> Outcome<()> {
@@ -122,18 +130,22 @@ impl<'m> Importer<'m> {
         let mask = mask.map(|mask| self.value(mask)).transpose()?;
         let masked = mask.is_some();
         if add {
-            let load = MemoryOp::Load { access: place.access.clone(), masked };
+            let load = self.load_of(place.access.clone(), masked);
             let mut operands = vec![place.base];
             operands.extend_from_slice(&place.starts);
             operands.extend(mask);
-            let old = self.push(op, ir::Op::Memory(load), &operands)?;
+            let old = self.push(op, load, &operands)?;
             let sum = ir::Op::Elementwise(Elementwise::Binary(Binary::Add));
             stored = self.push(op, sum, &[old, stored])?;
         }
         let mut operands = vec![place.base, stored];
         operands.extend(place.starts);
         operands.extend(mask);
-        let store = ir::Op::Memory(MemoryOp::Store { access: place.access, masked });
+        let access = place.access;
+        let store = match masked && self.is_sparse() {
+            true => ir::Op::Sparse(SparseOp::StoreCompressed { access }),
+            false => ir::Op::Memory(MemoryOp::Store { access, masked }),
+        };
         self.push_all(op, store, &operands, &[])?;
         Ok(())
     }

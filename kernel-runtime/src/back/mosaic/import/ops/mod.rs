@@ -11,6 +11,7 @@ mod mxu;
 mod random;
 mod reduce;
 mod shape;
+mod sparse;
 mod view;
 
 #[cfg(feature = "mlir")]
@@ -40,6 +41,7 @@ pub(super) fn import<'m>(importer: &mut Importer<'m>, op: &'m Op) -> Outcome<()>
         random::import,
         mxu::import,
         debug::import,
+        sparse::import,
     ];
     for family in families {
         if let Some(outcome) = family(importer, name, op) {

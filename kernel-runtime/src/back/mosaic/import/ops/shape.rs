@@ -2,7 +2,9 @@
 
 use super::super::body::{Importer, MAX_PIECES, Outcome, Val};
 use super::super::read::ast::{Attr, Op, find};
-use crate::ir::ops::{Binary, Elementwise, RollStride, ShapeOp};
+use crate::ir::ops::{
+    Binary, Elementwise, ReduceKind, ReduceOp, RollStride, ScanKind, ShapeOp, SparseOp,
+};
 use crate::ir::{self, Shape};
 
 pub(super) fn import<'m>(
@@ -161,6 +163,14 @@ impl<'m> Importer<'m> {
         }
         let to = self.result_ty(op)?;
         let value = self.value(operand)?;
+        if to.is_scalar()
+            && let Some(summed) = self.summed(value, &position)
+        {
+            let sum = ReduceOp { kind: ReduceKind::Sum, axis: 0 };
+            let value = self.push(op, ir::Op::Reduce(sum), &[summed])?;
+            let value = self.push(op, ir::Op::Shape(ShapeOp::Extract), &[value])?;
+            return self.result(op, value);
+        }
         let mut sizes = Shape::from_slice(self.builder.kernel().ty(value).shape());
         if position.len() > sizes.len() {
             return Err(self.wrong("an index has more entries than the tile has axes").into());
@@ -181,6 +191,15 @@ impl<'m> Importer<'m> {
             self.reshape(op, value, to.shape())?
         };
         self.result(op, value)
+    }
+
+    /// Of what tile an element is the sum, if it is the last one of a scan: SparseCores sum so.
+    fn summed(&self, value: ir::Value, position: &[i64]) -> Option<ir::Value> {
+        let kernel = self.builder.kernel();
+        let scan = kernel.defining_op(value)?;
+        let sum = SparseOp::Scan { kind: ScanKind::Sum, masked: false };
+        let last = i64::try_from(kernel.ty(value).shape().first()?.checked_sub(1)?).ok()?;
+        (scan.op == ir::Op::Sparse(sum) && position == [last]).then(|| scan.operands[0])
     }
 
     /// The index along an axis, or along several counted as one in row-major order.
