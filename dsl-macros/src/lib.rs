@@ -71,6 +71,9 @@ mod tests;
 ///   axis. An index computes with the indices of the grid, `i.last()`, `i.extent()`, tables and
 ///   extents. `#[buffered(n)]` and `#[streams(axis: n)]` say how the block is fetched,
 ///   `#[pinned(hbm)]` and `#[pinned(vmem)]` where the array lies around the call.
+/// * `#[block(..)] x: SmemIn<T>`, `SmemOut<T>` or `SmemInOut<T>`: the same with the block in scalar
+///   memory, of 32-bit elements: `x[i]` is a scalar. For rates and scales that a kernel reads, and
+///   sums and counts that it gives.
 /// * `#[block(size, ..)] x: Hbm<T>`, `HbmOut<T>` or `HbmInOut<T>`: an array that stays in HBM, where
 ///   copies reach it.
 /// * `#[scratch(shape)] x: Vmem<T>`, `Smem<T>` or `Spmem<T>`: scratch. `Buffers<T, N>` is a ring of `N` buffers of

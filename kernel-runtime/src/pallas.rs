@@ -30,7 +30,7 @@
 //! | `input_output_aliases`, with prefetch too | better | `InOut<T>`: old contents are in the block; several at once | `updated_in_place`, `updated_in_place_beside_a_table`, `two_updated_in_place`, `block_left_and_visited_again` |
 //! | `ANY` and HBM operands | same | `Hbm<T>`, `HbmOut<T>`, `HbmInOut<T>` | `hbm_to_hbm`, `hbm_to_vmem`, `array_in_hbm_updated_in_place` |
 //! | memory-space pinning | same | `#[pinned(vmem)]`, `#[pinned(hbm)]` | `input_pinned_to_vmem` |
-//! | operands and outputs in SMEM | not yet | tables in SMEM are read: `#[prefetch]`; results leave through VMEM, or by a copy | `entries_of_u32`, `smem_to_hbm` |
+//! | operands and outputs in SMEM | better | `SmemIn<T>`, `SmemOut<T>`, `SmemInOut<T>`, whole or in blocks; undefined scalars, indices outside and steps that write one block are errors | `scalar_input`, `scalar_input_in_blocks`, `matrices_of_scalars`, `scalar_output`, `scalar_output_in_blocks`, `blocks_of_scalars_updated_in_place`, `scalar_output_undefined`, `scalar_output_of_a_parallel_axis_shared`, `scalars_of_bf16`, `ui/scalar_streams`, `ui/stores_to_scalar_input` |
 //! | scratch in VMEM and SMEM | better | reads before the first write are errors of the interpreter | `scratch_in_vmem_and_smem`, `scratch_outlives_steps`, `undefined_scratch` |
 //! | `run_scoped` | better | `run_scoped(scratch::<Vmem<f32>>(..), body)`; what a scope leaves in flight or signalled is an error | `dma/scoped::a_scope_holds_a_buffer_and_gives_what_it_computes`, `dma/scoped::scopes_after_each_other_share_vmem` |
 //! | cost estimates | better | counted from the kernel; `cost(..)` states what is known better | `cost_is_stated`, `trace/tables::attributes_say_what_the_compiler_should_know` |
