@@ -40,7 +40,9 @@ fn what_is_there_of_the_last_blocks_is_fetched_and_sent() {
             let found = interpreted(&kernel, std::slice::from_ref(&x)).unwrap();
             assert_eq!(found, std::slice::from_ref(&expected), "{shape:?} {n_buffers:?}\n{kernel}");
         }
-        check(&doubled::<f32>(size, [3, 2]).trace(&args).unwrap(), &[x], &[expected]);
+        if size[1] < shape[1] {
+            check(&doubled::<f32>(size, [3, 2]).trace(&args).unwrap(), &[x], &[expected]);
+        }
     }
 }
 
