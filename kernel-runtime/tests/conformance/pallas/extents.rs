@@ -5,6 +5,12 @@ use systole::diag::Code;
 use systole::prelude::*;
 
 pub(super) fn cases() -> Vec<Case> {
+    let mut cases = extents();
+    cases.extend(in_indices());
+    cases
+}
+
+fn extents() -> Vec<Case> {
     let n = |n: i32| Array::scalar(n);
     vec![
         case(
@@ -40,6 +46,36 @@ pub(super) fn cases() -> Vec<Case> {
             },
         ),
         case(
+            "blocks_of_the_first_steps",
+            "tpu_pallas_test::MiscellaneousTest::test_dynamic_grid_with_smem_output",
+            move || {
+                let (x, old) = (ramp::<f32>(&[32, 128]), fill::<f32>(&[32, 128], |_| -1.0));
+                let y = fill::<f32>(&[32, 128], |i| if i[0] < 24 { at(&x, i) } else { -1.0 });
+                run(&first_blocks(), [n(3), x.clone(), old]).gives([y])
+            },
+        ),
+        case(
+            "extent_of_no_step",
+            "tpu_pallas_test::PallasCallDynamicGridTest::test_dynamic_grid_has_dynamic_size",
+            move || run(&counts_up(8, 128), [n(0)]).told(Code::INTERP_INPUT),
+        ),
+        case(
+            "parallel_extent_of_the_call",
+            "tpu_pallas_interpret_test::InterpretTest::test_dynamic_parallel_dimension_raises",
+            move || {
+                let x = ramp::<f32>(&[32, 128]);
+                let y = fill::<f32>(&[32, 128], |i| if i[0] < 16 { at(&x, i) } else { 0.5 });
+                let old = fill::<f32>(&[32, 128], |_| 0.5);
+                run(&first_blocks_in_parallel(), [n(2), x.clone(), old]).gives([y])
+            },
+        ),
+    ]
+}
+
+fn in_indices() -> Vec<Case> {
+    let n = |n: i32| Array::scalar(n);
+    vec![
+        case(
             "extent_in_an_index",
             "tpu_pallas_test::PallasCallDynamicGridTest::test_num_programs_block_spec",
             move || {
@@ -67,30 +103,6 @@ pub(super) fn cases() -> Vec<Case> {
             move || {
                 run(&block_by_extent(8), [n(5), ramp::<f32>(&[32, 128])])
                     .told(Code::INTERP_BLOCK_OUT_OF_RANGE)
-            },
-        ),
-        case(
-            "blocks_of_the_first_steps",
-            "tpu_pallas_test::MiscellaneousTest::test_dynamic_grid_with_smem_output",
-            move || {
-                let (x, old) = (ramp::<f32>(&[32, 128]), fill::<f32>(&[32, 128], |_| -1.0));
-                let y = fill::<f32>(&[32, 128], |i| if i[0] < 24 { at(&x, i) } else { -1.0 });
-                run(&first_blocks(), [n(3), x.clone(), old]).gives([y])
-            },
-        ),
-        case(
-            "extent_of_no_step",
-            "tpu_pallas_test::PallasCallDynamicGridTest::test_dynamic_grid_has_dynamic_size",
-            move || run(&counts_up(8, 128), [n(0)]).told(Code::INTERP_INPUT),
-        ),
-        case(
-            "parallel_extent_of_the_call",
-            "tpu_pallas_interpret_test::InterpretTest::test_dynamic_parallel_dimension_raises",
-            move || {
-                let x = ramp::<f32>(&[32, 128]);
-                let y = fill::<f32>(&[32, 128], |i| if i[0] < 16 { at(&x, i) } else { 0.5 });
-                let old = fill::<f32>(&[32, 128], |_| 0.5);
-                run(&first_blocks_in_parallel(), [n(2), x.clone(), old]).gives([y])
             },
         ),
     ]
