@@ -81,7 +81,7 @@ messages! {
     scratch_without_shape(name, ty)
         "`{name}: {ty}` needs its shape, `#[scratch([rows, columns])]`, or `#[prefetch]` if it is a table that the call gives";
     block_type(name)
-        "`#[block]` goes with `In<T>`, `Out<T>` or `InOut<T>`, or one of `Hbm<T>`, `HbmOut<T>` and `HbmInOut<T>`; `{name}` is none of them";
+        "`#[block]` goes with `In<T>`, `Out<T>` or `InOut<T>`, in scalar memory `SmemIn<T>`, `SmemOut<T>` or `SmemInOut<T>`, or one of `Hbm<T>`, `HbmOut<T>` and `HbmInOut<T>`; `{name}` is none of them";
     scratch_type(name)
         "`#[scratch]` goes with `Vmem<T>`, `Smem<T>`, `Spmem<T>`, `Buffers<T, N>`, `Permits<N>`, `Semaphore` or `DmaSemaphore`; `{name}` is none of them";
     comptime_type(name, ty)
@@ -122,6 +122,8 @@ messages! {
         "an array in HBM has no blocks: write `{dim}` alone, and copy the part you need in the body";
     far_attribute()
         "an array in HBM has no blocks: how parts of it are fetched is written in the body";
+    scalar_streams()
+        "a block in scalar memory is fetched by one copy: drop `#[streams]`";
     empty_block()
         "an array has at least one axis: `#[block(size: tile @ index, ..)]`";
     expected_block_axis()

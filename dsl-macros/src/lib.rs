@@ -68,8 +68,12 @@ mod tests;
 ///   it that a grid step sees. One entry per axis: `size: tile @ index` in blocks, `size: squeezed @
 ///   index` one index without the axis, `size: element(n) @ offset` a window of `n` elements from
 ///   any element (then every other axis is whole, squeezed or such a window), `size` the whole
-///   axis. `#[buffered(n)]` and `#[streams(axis: n)]` say how the block is fetched,
+///   axis. An index computes with the indices of the grid, `i.last()`, `i.extent()`, tables and
+///   extents. `#[buffered(n)]` and `#[streams(axis: n)]` say how the block is fetched,
 ///   `#[pinned(hbm)]` and `#[pinned(vmem)]` where the array lies around the call.
+/// * `#[block(..)] x: SmemIn<T>`, `SmemOut<T>` or `SmemInOut<T>`: the same with the block in scalar
+///   memory, of 32-bit elements: `x[i]` is a scalar. For rates and scales that a kernel reads, and
+///   sums and counts that it gives.
 /// * `#[block(size, ..)] x: Hbm<T>`, `HbmOut<T>` or `HbmInOut<T>`: an array that stays in HBM, where
 ///   copies reach it.
 /// * `#[scratch(shape)] x: Vmem<T>`, `Smem<T>` or `Spmem<T>`: scratch. `Buffers<T, N>` is a ring of `N` buffers of

@@ -109,6 +109,9 @@ pub(crate) enum RefKind {
     Hbm,
     HbmOut,
     HbmInOut,
+    SmemIn,
+    SmemOut,
+    SmemInOut,
     Vmem,
     Smem,
     Spmem,
@@ -125,17 +128,38 @@ impl RefKind {
 
     /// Whether the call takes an array for it.
     pub(crate) fn is_input(self) -> bool {
-        matches!(self, RefKind::In | RefKind::InOut | RefKind::Hbm | RefKind::HbmInOut)
+        matches!(
+            self,
+            RefKind::In
+                | RefKind::InOut
+                | RefKind::Hbm
+                | RefKind::HbmInOut
+                | RefKind::SmemIn
+                | RefKind::SmemInOut
+        )
     }
 
     /// Whether the call gives an array back for it.
     pub(crate) fn is_output(self) -> bool {
-        matches!(self, RefKind::Out | RefKind::InOut | RefKind::HbmOut | RefKind::HbmInOut)
+        matches!(
+            self,
+            RefKind::Out
+                | RefKind::InOut
+                | RefKind::HbmOut
+                | RefKind::HbmInOut
+                | RefKind::SmemOut
+                | RefKind::SmemInOut
+        )
     }
 
     /// Whether it stays in HBM.
     pub(crate) fn is_far(self) -> bool {
         matches!(self, RefKind::Hbm | RefKind::HbmOut | RefKind::HbmInOut)
+    }
+
+    /// Whether its block is in scalar memory.
+    pub(crate) fn is_scalar(self) -> bool {
+        matches!(self, RefKind::SmemIn | RefKind::SmemOut | RefKind::SmemInOut)
     }
 
     /// Whether the body owns it, so that each pass over the body needs it anew.
@@ -490,6 +514,9 @@ impl Attrs {
                 errors.push(attr, error::far_attribute());
             }
         }
+        if let Some((attr, _)) = self.streams.as_ref().filter(|_| kind.is_scalar()) {
+            errors.push(attr, error::scalar_streams());
+        }
         let streams = self.streams.take().and_then(|(_, streams)| streams);
         if let Some((axis, _)) = &streams
             && !axes.iter().any(|known| known.dim == *axis)
@@ -577,6 +604,9 @@ fn ref_kind(ty: &Type) -> Option<RefKind> {
         "Hbm" => RefKind::Hbm,
         "HbmOut" => RefKind::HbmOut,
         "HbmInOut" => RefKind::HbmInOut,
+        "SmemIn" => RefKind::SmemIn,
+        "SmemOut" => RefKind::SmemOut,
+        "SmemInOut" => RefKind::SmemInOut,
         "Smem" => RefKind::Smem,
         "Spmem" => RefKind::Spmem,
         "Buffers" => RefKind::Buffers,

@@ -12,5 +12,6 @@ pub mod mosaic {
 }
 pub mod stablehlo;
 
-/// The comment in a program with a kernel whose work depends on tables or extents of the call.
+/// The comment in a program with a kernel whose work depends on tables, scalars or extents of the
+/// call.
 pub(crate) const READS_TABLES: &str = "// This kernel reads tables or extents of the call.";

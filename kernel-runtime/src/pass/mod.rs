@@ -5,6 +5,8 @@
 
 pub mod fold;
 pub mod pin;
+pub mod steer;
 
 pub use fold::fold;
 pub use pin::{is_pinnable, n_choices, pin};
+pub use steer::is_steered;

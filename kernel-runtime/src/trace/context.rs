@@ -466,15 +466,15 @@ impl Tracer {
         }
     }
 
-    /// The grid axis whose index a value is, and its extent.
+    /// The grid axis whose index a value is, in the body or in the index of a block, and its extent.
     pub(crate) fn grid_extent(&self, value: Value) -> Option<(usize, Extent)> {
         let kernel = self.builder.kernel();
-        match kernel.def(value) {
-            ValueDef::Arg(block, idx) if block == kernel.body => {
-                kernel.grid.get(idx as usize).map(|axis| (idx as usize, axis.extent))
-            }
-            ValueDef::Arg(..) | ValueDef::Result(..) => None,
+        let ValueDef::Arg(block, idx) = kernel.def(value) else { return None };
+        let kind = self.regions[block.0 as usize].kind;
+        if !matches!(kind, RegionKind::Body | RegionKind::IndexMap) {
+            return None;
         }
+        kernel.grid.get(idx as usize).map(|axis| (idx as usize, axis.extent))
     }
 
     /// Promises that a value is a multiple of `divisor`.

@@ -277,6 +277,17 @@ pub(super) fn under(condition: Option<Scalar<bool>>, at: At, act: impl FnOnce())
     branch.finish(then, otherwise, []);
 }
 
+/// How a copy is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Manner {
+    /// 0 is the most urgent.
+    pub(super) priority: u32,
+    /// Whether what arrives is added to what is there.
+    pub(super) add: bool,
+    /// Whether what it leaves of its target becomes undefined.
+    pub(super) fresh: bool,
+}
+
 /// What is known of a copy in flight, to wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
@@ -429,7 +440,8 @@ impl<B: Carried> Carried for Pending<B> {
 impl Tracer {
     fn start_owned_copy(&mut self, from: &End, to: &End, priority: u32, add: bool, at: At) {
         let Some(semaphore) = to.semaphore.as_ref().or(from.semaphore.as_ref()) else { return };
-        self.start_copy(&from.place, &to.place, semaphore, (priority, add), at);
+        let manner = Manner { priority, add, fresh: false };
+        self.start_copy(&from.place, &to.place, semaphore, manner, at);
     }
 
     /// Adds the start of a copy.
@@ -438,11 +450,12 @@ impl Tracer {
         from: &Place,
         to: &Place,
         semaphore: &Place,
-        (priority, add): (u32, bool),
+        manner: Manner,
         at: At,
     ) -> Option<()> {
         let (transfer, operands, semaphore) = self.copy_operands(from, to, semaphore, at)?;
-        let op = DmaStart { priority, add, ..DmaStart::new(transfer, semaphore) };
+        let Manner { priority, add, fresh } = manner;
+        let op = DmaStart { priority, add, fresh, ..DmaStart::new(transfer, semaphore) };
         let op = DmaOp::Start(Box::new(op));
         self.push_all(Op::Dma(op), &operands, &[], at).map(|_| ())
     }

@@ -6,7 +6,9 @@ use super::convert::IntoScalar;
 use super::handle::Scalar;
 use super::kernel_fn::{ArgSpec, ParamSpec};
 use super::mesh::MeshAxis;
-use super::refs::{Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, Spmem, Vmem};
+use super::refs::{
+    Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, SmemIn, SmemInOut, SmemOut, Spmem, Vmem,
+};
 use super::replay::Pass;
 use super::semaphore::{DmaSemaphore, Semaphore};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
@@ -83,6 +85,8 @@ pub trait ParamRef {
     type Elem: Element;
     /// What the kernel does with the parameter.
     const KIND: ParamKind;
+    /// Where its block is, or the array if it has none.
+    const SPACE: MemorySpace;
     /// Its element type.
     const DTYPE: DType;
     /// The reference of a handle.
@@ -141,10 +145,11 @@ pub enum ScratchKind {
 }
 
 macro_rules! params {
-    ($($name:ident $kind:ident,)*) => {$(
+    ($($name:ident $kind:ident $space:ident,)*) => {$(
         impl<T: Element> ParamRef for $name<T> {
             type Elem = T;
             const KIND: ParamKind = ParamKind::$kind;
+            const SPACE: MemorySpace = MemorySpace::$space;
             const DTYPE: DType = T::DTYPE;
 
             fn of(handle: Handle) -> $name<T> {
@@ -154,12 +159,15 @@ macro_rules! params {
     )*};
 }
 params! {
-    In In,
-    Out Out,
-    InOut InOut,
-    Hbm In,
-    HbmOut Out,
-    HbmInOut InOut,
+    In In Vmem,
+    Out Out Vmem,
+    InOut InOut Vmem,
+    Hbm In Hbm,
+    HbmOut Out Hbm,
+    HbmInOut InOut Hbm,
+    SmemIn In Smem,
+    SmemOut Out Smem,
+    SmemInOut InOut Smem,
 }
 
 macro_rules! scratch {
@@ -525,7 +533,7 @@ impl Launch {
                 kind: spec.kind,
                 dtype: spec.dtype,
                 axes: self.array_axes(spec),
-                space: MemorySpace::Hbm,
+                space: R::SPACE,
                 window: None,
                 pinned: None,
                 loc,
@@ -555,7 +563,7 @@ impl Launch {
                 kind: spec.kind,
                 dtype: spec.dtype,
                 axes: self.array_axes(spec),
-                space: MemorySpace::Vmem,
+                space: R::SPACE,
                 window: Some(Window {
                     block: self.blocks[idx].clone(),
                     index_map,

@@ -62,7 +62,9 @@ pub use random::{
     Seeds, Word, normal, philox_4x32, prng_bits, prng_seed, row_major, threefry_2x32,
     threefry_bits, threefry_fold_in, uniform,
 };
-pub use refs::{Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, Spmem, Vmem, Writable};
+pub use refs::{
+    Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, SmemIn, SmemInOut, SmemOut, Spmem, Vmem, Writable,
+};
 pub use remote::{
     Arriving, Departing, RemotePending, RemoteSource, RemoteTarget, remote_copy, start_remote_copy,
 };

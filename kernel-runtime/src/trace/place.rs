@@ -2,7 +2,9 @@
 
 use super::context::{At, Handle, Tracer, with};
 use super::index::{Parts, RefIndex, Taken};
-use super::refs::{Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, Spmem, Vmem};
+use super::refs::{
+    Hbm, HbmInOut, HbmOut, In, InOut, Out, Smem, SmemIn, SmemInOut, SmemOut, Spmem, Vmem,
+};
 use crate::ir::ops::Access;
 use crate::ir::{Element, Value};
 use smallvec::SmallVec;
@@ -130,4 +132,7 @@ views! {
     InOut Near,
     Vmem Near,
     Smem Near,
+    SmemIn ReadOnly,
+    SmemOut Near,
+    SmemInOut Near,
 }

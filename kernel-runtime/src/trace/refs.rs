@@ -18,7 +18,7 @@ use std::panic::Location;
 /// References that can be stored to.
 #[diagnostic::on_unimplemented(
     message = "cannot store into `{Self}`: input blocks are read-only",
-    note = "declare the parameter as `Out<T>`, `InOut<T>`, or as scratch, `Vmem<T>`"
+    note = "declare the parameter as `Out<T>`, `InOut<T>` (in scalar memory `SmemOut<T>`, `SmemInOut<T>`), or as scratch, `Vmem<T>`"
 )]
 pub trait Writable {}
 
@@ -140,10 +140,26 @@ reference! {
     Smem, Scalar, IntoScalar
 }
 
+reference! {
+    /// The block of an input in scalar memory, of 32-bit elements: `x[i]` is a scalar. Read only.
+    SmemIn, Scalar, IntoScalar
+}
+reference! {
+    /// The block of an output in scalar memory, of 32-bit elements: `y[i] = s` writes a scalar. Its
+    /// contents are undefined before the first store.
+    SmemOut, Scalar, IntoScalar
+}
+reference! {
+    /// The block in scalar memory of an array that is updated in place, of 32-bit elements.
+    SmemInOut, Scalar, IntoScalar
+}
+
 impl<T> Writable for Out<T> {}
 impl<T> Writable for InOut<T> {}
 impl<T> Writable for Vmem<T> {}
 impl<T> Writable for Smem<T> {}
+impl<T> Writable for SmemOut<T> {}
+impl<T> Writable for SmemInOut<T> {}
 
 macro_rules! far {
     ($($(#[$doc:meta])* $name:ident $kind:ident;)*) => {$(

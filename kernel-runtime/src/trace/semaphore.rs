@@ -5,6 +5,7 @@
 
 use super::context::{At, Handle, make, with};
 use super::convert::IntoScalar;
+use super::copy::Manner;
 use super::handle::Scalar;
 use super::index::RefIndex;
 use super::mesh::Remote;
@@ -192,7 +193,7 @@ pub fn start_copy<T: Element, R: ReadableView, W: WritableView>(
     let at = Location::caller();
     let semaphore = semaphore.into();
     if let Some((from, to, semaphore)) = places(from, to, semaphore, at) {
-        with(|t| t.start_copy(&from, &to, &semaphore, (0, false), at));
+        with(|t| t.start_copy(&from, &to, &semaphore, Manner::default(), at));
     }
 }
 

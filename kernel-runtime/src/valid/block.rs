@@ -1,6 +1,7 @@
-//! Block shapes that the tiling of vector memory allows.
+//! Block shapes that the tiling of arrays allows.
 
 use super::Context;
+use super::affine::{self, Index};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ty::Sizes;
 use crate::ir::{BlockDim, MemorySpace, Param, Window};
@@ -14,8 +15,10 @@ const FLAT_TILE: usize = 1024;
 pub(super) fn check(context: &mut Context<'_>) {
     let kernel = context.kernel;
     for param in &kernel.params {
-        if let (Some(window), MemorySpace::Vmem) = (&param.window, param.space) {
-            check_block(context, param, window);
+        let Some(window) = &param.window else { continue };
+        check_block(context, param, window);
+        if param.space == MemorySpace::Smem {
+            check_offsets(context, param, window);
         }
     }
 }
@@ -32,6 +35,9 @@ fn check_block(context: &mut Context<'_>, param: &Param, window: &Window) {
     }
     let (block, array) = (param.window_shape(), param.array_shape());
     let wrong = match (&block[..], &array[..]) {
+        (&[size], &[whole]) if param.space == MemorySpace::Smem => {
+            axis_rule("only axis", size, whole, LANES)
+        }
         (&[size], &[whole]) => flat_rule(size, whole, 32 / param.dtype.size_bits()),
         (&[.., rows, lanes], &[.., all_rows, all_lanes]) => {
             axis_rule("last axis", lanes, all_lanes, LANES)
@@ -55,6 +61,36 @@ fn check_block(context: &mut Context<'_>, param: &Param, window: &Window) {
         param.loc,
         if squeezed { error.note("a squeezed axis counts as a block of 1") } else { error },
     );
+}
+
+/// A window by elements in scalar memory starts at a tile of its array. Of indices that are not
+/// known libtpu tells.
+fn check_offsets(context: &mut Context<'_>, param: &Param, window: &Window) {
+    let Some(indices) = affine::block_indices(context.kernel, param) else { return };
+    let rank = window.block.len();
+    for (axis, (dim, (index, _))) in window.block.iter().zip(&indices).enumerate() {
+        let tile = match rank - axis {
+            1 => LANES as i64,
+            2 => SUBLANES as i64,
+            _ => continue,
+        };
+        let (BlockDim::Element(_), Index::Affine { constant, factors }) = (dim, index) else {
+            continue;
+        };
+        if constant % tile == 0 && factors.iter().all(|factor| factor % tile == 0) {
+            continue;
+        }
+        let name = &param.name;
+        let message = format!(
+            "the window of `{name}` in scalar memory starts between tiles: along axis {axis} (`{}`) its offset is no multiple of {tile}",
+            param.axes[axis].name
+        );
+        let help = format!(
+            "take all of the axis, or move in steps of {tile}; axes before the last two move by any number"
+        );
+        context
+            .report_at(param.loc, Diagnostic::error(Code::VALID_BLOCK_SHAPE, message).help(help));
+    }
 }
 
 fn axis_rule(what: &str, size: usize, whole: usize, multiple: usize) -> Option<(String, String)> {

@@ -247,13 +247,14 @@ fn check_window(context: &mut Context<'_>, param: &Param, window: &Window) {
         let fits = window.block.get(streams.axis).is_some_and(|dim| {
             streams.n > 0 && dim.size().is_multiple_of(streams.n) && param.kind == ParamKind::In
         });
+        let fits = fits && param.space == MemorySpace::Vmem;
         if !fits {
             let message = format!(
                 "the block of `{name}` cannot be fetched as {} parts along axis {}",
                 streams.n, streams.axis
             );
             let error = misfit(message)
-                .help("parts divide the block's size evenly, and only inputs are fetched in parts");
+                .help("parts divide the block's size evenly, and only inputs in VMEM are fetched in parts");
             context.report_at(param.loc, error);
         }
     }

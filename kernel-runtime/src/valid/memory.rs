@@ -139,7 +139,7 @@ fn check_smem(context: &mut Context<'_>, target: &Target, chip: &Chip) {
         .fold(0u64, |sum, bytes| sum.saturating_add(bytes));
     if bytes > chip.smem_bytes {
         let message = format!(
-            "tables and scratch need {} of SMEM, {target} has {}",
+            "tables, blocks and scratch need {} of SMEM, {target} has {}",
             mib(bytes),
             mib(chip.smem_bytes)
         );

@@ -10,7 +10,7 @@
 //! | `header` | grid, parameters, windows and index maps, sizes | all |
 //! | `dma` | copies and semaphores | all; alignment on TPUs |
 //! | `peer` | the mesh of devices, ids of devices and cores, axes over cores | all; number of cores on TPUs |
-//! | `block` | block shapes that the vector memory's tiling allows | TPUs |
+//! | `block` | block shapes that the tiling of arrays allows | TPUs |
 //! | `dtype` | element types and matrix products of the generation | TPUs |
 //! | `memory` | VMEM and SMEM budgets, with buffers and padding | TPUs |
 //! | `hazard` | blocks outside their array, output blocks that steps fight over, index overflow | TPUs |

@@ -4,3 +4,4 @@
 mod cycles;
 mod kernels;
 mod misuse;
+mod ragged;

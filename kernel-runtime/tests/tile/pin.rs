@@ -99,3 +99,36 @@ fn tables_that_do_not_fit_are_refused() {
     let error = pass::pin(&kernel(), &[]).unwrap_err();
     assert_eq!(error.message, "grid axis `b` is given no extent, an i32 scalar");
 }
+
+/// Numbers of the input pass through scratch and a loop; with `steered`, one decides.
+#[tpu_kernel(grid(i))]
+fn scaled(
+    #[comptime] steered: bool,
+    #[block(k)] numbers: SmemIn<f32>,
+    #[block(m: 8 @ i, n)] x: InOut<f32>,
+    #[scratch([1])] last: Smem<f32>,
+) {
+    last[0] = numbers[0];
+    let mut factor = scalar::<f32>(1.0);
+    for j in 0..k {
+        factor = factor * last[0] + numbers[j];
+    }
+    x[..] *= factor;
+    if comptime!(steered) {
+        if factor > 2.0 {
+            x[..] += 1.0;
+        }
+    }
+}
+
+#[test]
+fn inputs_in_scalar_memory_steer_a_kernel_if_they_decide_what_runs() {
+    let args = [ArgSpec::of::<f32>(&[4]), ArgSpec::of::<f32>(&[16, 128])];
+    for steered in [false, true] {
+        let kernel = scaled(steered).trace(&args).unwrap();
+        assert_eq!(pass::is_steered(&kernel), steered, "{kernel}");
+        assert!(!pass::is_pinnable(&kernel));
+    }
+    // Tables are pinned instead.
+    assert!(!pass::is_steered(&kernel()));
+}

@@ -172,7 +172,8 @@ fn write_function(valid: &Valid, bytecode: &[u8], name: &str, call: &Call<'_>) -
         }
     }
     let output_types: Vec<String> = outputs.iter().map(Array::ty).collect();
-    let mark = match crate::pass::is_pinnable(valid.kernel()) {
+    let kernel = valid.kernel();
+    let mark = match crate::pass::is_pinnable(kernel) || crate::pass::is_steered(kernel) {
         true => format!("    {READS_TABLES}\n"),
         false => String::new(),
     };

@@ -297,13 +297,12 @@ impl<'a, 's> FuncBuilder<'a, 's> {
             .collect();
         let (Some(&input), Some(&output)) = (windows.first(), windows.last()) else { return };
         let (input, output) = (value(input), value(output));
-        let shape = param.window_shape();
         let Some(first_visit) = self.first_visit(lowerer, param) else {
-            return ops::copy_block(lowerer, input, output, &shape, param.dtype);
+            return ops::copy_block(lowerer, input, output, param);
         };
         let branch = lowerer.emit("scf.if", &[first_visit], &[], &[], &[&[], &[]]);
         let outer = lowerer.set_block(branch.block(0));
-        ops::copy_block(lowerer, input, output, &shape, param.dtype);
+        ops::copy_block(lowerer, input, output, param);
         lowerer.emit("scf.yield", &[], &[], &[], &[]);
         lowerer.set_block(branch.block(1));
         lowerer.emit("scf.yield", &[], &[], &[], &[]);

@@ -105,6 +105,10 @@ pub struct DmaStart {
     pub add: bool,
     /// Whether it is ordered after copies that were started before it.
     pub strict: bool,
+    /// Whether what it leaves of the target becomes undefined: the whole of the kept axes, at the
+    /// indices of the others. It serves the part of a block that an array has; nothing is done for
+    /// it on a chip.
+    pub fresh: bool,
 }
 
 impl DmaStart {
@@ -118,6 +122,7 @@ impl DmaStart {
             priority: 0,
             add: false,
             strict: false,
+            fresh: false,
         }
     }
 }
@@ -261,6 +266,14 @@ impl DmaOp {
             )));
         };
         self.check_ends(&parts)?;
+        if let DmaOp::Start(start) = self
+            && start.fresh
+            && (start.add || !start.peer.is_self())
+        {
+            return Err(InferError::ty(format!(
+                "a `{name}` that is `fresh` neither adds nor goes to a peer"
+            )));
+        }
         check_semaphore(name, self.semaphore(), parts.semaphore, parts.scalars.semaphore)?;
         if let (Some(access), Some(ty)) = (self.source_semaphore(), parts.source_semaphore) {
             check_semaphore(name, access, ty, parts.scalars.source_semaphore)?;

@@ -24,6 +24,7 @@ pub(super) struct DmaParts {
     subcore: Option<Operand>,
     priority: Option<usize>,
     add: bool,
+    fresh: bool,
     strict: bool,
     /// Whether the op has taken them.
     taken: bool,
@@ -42,6 +43,7 @@ impl<'t> Parser<'t> {
             "subcore",
             "priority",
             "accumulate",
+            "fresh",
             "strict",
         ];
         if !words.contains(&word) {
@@ -58,6 +60,7 @@ impl<'t> Parser<'t> {
             "subcore" => parts.subcore = Some(self.value()?),
             "priority" => parts.priority = Some(self.size()?),
             "accumulate" => parts.add = true,
+            "fresh" => parts.fresh = true,
             _ => parts.strict = true,
         }
         Ok(true)
@@ -92,8 +95,8 @@ impl DmaParts {
     pub(super) fn is_left_over(&self) -> bool {
         let peer = self.device.is_some() || self.core.is_some() || self.subcore.is_some();
         let ends = self.to.is_some() || self.semaphore.is_some() || self.source_semaphore.is_some();
-        let others =
-            self.lengths.is_some() || self.priority.is_some() || self.add || self.strict || peer;
+        let flags = self.add || self.fresh || self.strict;
+        let others = self.lengths.is_some() || self.priority.is_some() || flags || peer;
         !self.taken && (ends || others)
     }
 
@@ -117,6 +120,7 @@ impl DmaParts {
             core: None,
             subcore: None,
             priority: None,
+            fresh: false,
             strict: false,
             ..
         } = self
@@ -166,9 +170,9 @@ pub(super) fn dma_op(name: &str, parts: &mut Parts<'_>) -> Result<DmaOp, Misfit>
     let source_semaphore = dma.source_semaphore.as_ref().map(|end| end.access.clone());
     let (peer, strict) = (dma.peer(), dma.strict);
     if name == "dma_wait" {
-        if source_semaphore.is_some() || dma.priority.is_some() || dma.add {
+        if source_semaphore.is_some() || dma.priority.is_some() || dma.add || dma.fresh {
             return misfit(
-                "`dma_wait` takes one semaphore, and no `priority` or `accumulate`".into(),
+                "`dma_wait` takes one semaphore, and no `priority`, `accumulate` or `fresh`".into(),
             );
         }
         return Ok(DmaOp::Wait(Box::new(DmaWait { transfer, semaphore, peer, strict })));
@@ -176,8 +180,9 @@ pub(super) fn dma_op(name: &str, parts: &mut Parts<'_>) -> Result<DmaOp, Misfit>
     let Ok(priority) = u32::try_from(dma.priority.unwrap_or(0)) else {
         return misfit("a priority has at most 32 bits".into());
     };
-    let add = dma.add;
-    let start = DmaStart { transfer, semaphore, source_semaphore, peer, priority, add, strict };
+    let (add, fresh) = (dma.add, dma.fresh);
+    let start =
+        DmaStart { transfer, semaphore, source_semaphore, peer, priority, add, strict, fresh };
     Ok(DmaOp::Start(Box::new(start)))
 }
 
@@ -194,6 +199,7 @@ pub(super) fn sync_op(name: &str, parts: &mut Parts<'_>) -> Result<SyncOp, Misfi
         source_semaphore: None,
         priority: None,
         add: false,
+        fresh: false,
         strict: false,
         ..
     } = &parts.dma

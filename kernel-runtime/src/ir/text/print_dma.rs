@@ -38,6 +38,7 @@ impl Printer<'_> {
                     write!(f, " priority {}", start.priority)?;
                 }
                 f.write_str(if start.add { " accumulate" } else { "" })?;
+                f.write_str(if start.fresh { " fresh" } else { "" })?;
                 start.strict
             }
             DmaOp::Wait(wait) => wait.strict,

@@ -6,6 +6,7 @@
 //! check of the interpreter holds in it.
 
 mod block;
+mod cut;
 mod math;
 mod plan;
 mod ring;
@@ -59,10 +60,15 @@ use std::panic::Location;
 ///
 /// Pipelines nest: the body may hold another one, whose blocks depend on the outer indices.
 ///
+/// Where blocks do not divide their array, the last one reaches over its end: what is there of it is
+/// fetched and sent. The rest of a fetched block is undefined, so mask it where it enters a reduction
+/// or a product. Copies take along the last axis what the tiling allows (`valid::copy_alignment`):
+/// a multiple of 128 elements, or the whole axis.
+///
 /// # Errors
-/// At the line of the blocks, and with the numbers: ranks that differ, blocks that do not divide
-/// their array, extents that lead outside of it, and a block of an output that is left and visited
-/// again. What the indices do when the kernel runs is checked by the interpreter.
+/// At the line of the blocks, and with the numbers: ranks that differ, extents that lead outside of
+/// the array, and a block of an output that is left and visited again. What the indices do when the
+/// kernel runs is checked by the interpreter.
 #[track_caller]
 pub fn pipeline<const N: usize, G, S, B>(grid: G, specs: S, mut body: B)
 where

@@ -1,6 +1,7 @@
 //! What a pipeline does for each of its arrays, found out before its first op: which axes of the
 //! grid move a block, how many buffers it has, and whether it stays inside of its array.
 
+use super::cut::Cut;
 use super::math::Math;
 use super::spec::{About, AnySpec, Way};
 use crate::diag::{Code, Diagnostic, Span};
@@ -46,6 +47,10 @@ pub(super) struct Ring {
     pub(super) memory: Handle,
     pub(super) fetched: Handle,
     pub(super) sent: Handle,
+    /// The axes along which the end of the array cuts the last block.
+    pub(super) cuts: SmallVec<[Cut; 2]>,
+    /// A table in SMEM: how the block of each slot is cut.
+    pub(super) cut: Handle,
 }
 
 impl Ring {
@@ -125,7 +130,8 @@ pub(super) fn rings<const N: usize>(
                 leave.iter().filter_map(|&handle| t.operand(handle, at)).collect();
             t.close(&yields, at);
             let rings = t.plan(axes, specs, (block, &args), &entries)?;
-            let handles = rings.iter().flat_map(|ring| [ring.memory, ring.fetched, ring.sent]);
+            let handles =
+                rings.iter().flat_map(|ring| [ring.memory, ring.fetched, ring.sent, ring.cut]);
             let handles = handles.collect();
             t.done(id, [RegionLog { block, enter: args, leave }], handles);
             Some(rings)
@@ -134,8 +140,9 @@ pub(super) fn rings<const N: usize>(
             t.leave_again(id, 0, &leave);
             let handles = t.end_again(id);
             let mut rings = t.moves(axes, specs, (block, &args), &entries)?;
-            for (ring, handles) in rings.iter_mut().zip(handles.chunks_exact(3)) {
-                (ring.memory, ring.fetched, ring.sent) = (handles[0], handles[1], handles[2]);
+            for (ring, handles) in rings.iter_mut().zip(handles.chunks_exact(4)) {
+                (ring.memory, ring.fetched) = (handles[0], handles[1]);
+                (ring.sent, ring.cut) = (handles[2], handles[3]);
             }
             Some(rings)
         }),
@@ -182,6 +189,11 @@ impl Tracer {
                 let sent = self.unused(&format!("{name}_sent"));
                 ring.sent = self.add_semaphores(&sent, SemaphoreKind::Dma, &[ring.n], at);
             }
+            if !ring.cuts.is_empty() {
+                let cut = self.unused(&format!("{name}_cut"));
+                let kind = (DType::I32, MemorySpace::Smem);
+                ring.cut = self.add_scratch(&cut, kind, &[ring.n], at);
+            }
         }
         Some(rings)
     }
@@ -216,7 +228,7 @@ impl Tracer {
                 self.moves_of(entry, axes, (block, args))
             })
             .collect();
-        self.check_sizes(axes, about, &moves)?;
+        let cuts = self.check_sizes(axes, about, &moves)?;
         let moved: u64 = moves.iter().fold(0, |all, moves| all | moves.axes);
         let depth = N.min(64 - moved.leading_zeros() as usize);
         self.check_revisit(axes, about, moved, depth)?;
@@ -248,18 +260,21 @@ impl Tracer {
             }
             (Way::Both, n) => (n.unwrap_or(3), n.unwrap_or(3).saturating_sub(2)),
         };
-        let [memory, fetched, sent] = [Handle::POISON; 3];
-        Some(Ring { about: about.clone(), depth, simple, n, ahead, memory, fetched, sent })
+        let [memory, fetched, sent, cut] = [Handle::POISON; 4];
+        let about = about.clone();
+        Some(Ring { about, depth, simple, n, ahead, memory, fetched, sent, cuts, cut })
     }
 
-    /// Ranks and sizes fit, and no known step leads outside of the array.
+    /// Ranks and sizes fit, and no known step leads outside of the array. Gives the axes along
+    /// which the last block is shorter.
     fn check_sizes<const N: usize>(
         &mut self,
         axes: &[Axis; N],
         about: &About,
         moves: &[Moves],
-    ) -> Option<()> {
+    ) -> Option<SmallVec<[Cut; 2]>> {
         let at = about.at;
+        let mut cuts = SmallVec::new();
         let shape = self.ty(about.memory).map(|ty| Shape::from_slice(ty.shape()))?;
         let name = self.name_of(about.memory);
         let mut wrong = |message: String, help: String| {
@@ -300,13 +315,7 @@ impl Tracer {
                     format!("take a size from 1 to {len}"),
                 );
             }
-            if moves.axes != 0 && !len.is_multiple_of(size) {
-                return wrong(
-                    format!("blocks of {size} do not divide axis {axis} of `{name}`, which has {len} elements: the last one has {}", len % size),
-                    "take a size that divides it, or pad the array; blocks of the grid (`#[block(..)]`) may reach over the end".to_owned(),
-                );
-            }
-            let n_blocks = (len / size) as i64;
+            let n_blocks = len.div_ceil(size) as i64;
             if let Some((grid_axis, extent)) = moves.walks(axes)
                 && extent > n_blocks
             {
@@ -325,8 +334,12 @@ impl Tracer {
                     format!("blocks are counted from 0 to {}", n_blocks - 1),
                 );
             }
+            let (last, rest) = (len / size, len % size);
+            if rest != 0 && moves.fixed.is_none_or(|at| at == last as i64) {
+                cuts.push(Cut { axis, last, rest });
+            }
         }
-        Some(())
+        Some(cuts)
     }
 
     /// The steps that write a block are consecutive.

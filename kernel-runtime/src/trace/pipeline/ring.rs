@@ -1,11 +1,12 @@
 //! The copies of a pipeline, into the slots of a ring and out of them.
 
+use super::cut::Piece;
 use super::math::Math;
 use super::plan::{Axis, Ring, entries_of};
 use super::spec::{AnySpec, Way};
 use crate::trace::carried::{Carried, Leaves};
 use crate::trace::context::{Handle, with};
-use crate::trace::copy::under;
+use crate::trace::copy::{Manner, under};
 use crate::trace::handle::Scalar;
 use crate::trace::index::{Part, Taken};
 use crate::trace::place::Place;
@@ -63,65 +64,89 @@ impl<const N: usize> Copies<'_, N> {
     }
 
     /// The part of the array in HBM.
-    fn part(&self, block: &[Scalar<i32>]) -> Option<Place> {
+    fn part(&self, block: &[Scalar<i32>], piece: &Piece) -> Option<Place> {
         let about = &self.ring.about;
         let mut taken = SmallVec::new();
-        for (&entry, &size) in block.iter().zip(&about.sizes) {
-            let start = self.math.mul(entry, size.unwrap_or(1));
+        for (axis, (&entry, &size)) in block.iter().zip(&about.sizes).enumerate() {
+            let (keep, size) = (size.is_some(), size.unwrap_or(1));
+            let (first, n) = piece.spans[axis];
+            if let Some(known) = piece.blocks[axis] {
+                let part = Part::Static { start: known * size + first, size: n, stride: 1 };
+                taken.push(Taken { part, keep });
+                continue;
+            }
+            let start = self.math.mul(entry, size);
             let (start, divisor) = with(|t| {
                 let start = t.operand(start.handle, about.at)?;
                 Some((start, t.divisor(start)))
             })
             .flatten()?;
-            let part =
-                Part::Dynamic { start, size: size.unwrap_or(1), stride: 1, multiple_of: divisor };
-            taken.push(Taken { part, keep: size.is_some() });
+            let part = Part::Dynamic { start, size: n, stride: 1, multiple_of: divisor };
+            taken.push(Taken { part, keep });
         }
         Some(Place { memory: about.memory, taken })
     }
 
     /// Some part of the array, for a wait, which looks at sizes alone.
-    fn any_part(&self) -> Place {
+    fn any_part(&self, piece: &Piece) -> Place {
         let about = &self.ring.about;
-        let part = |size: &Option<usize>| Taken {
-            part: Part::Static { start: 0, size: size.unwrap_or(1), stride: 1 },
+        let part = |(size, &(_, n)): (&Option<usize>, &(usize, usize))| Taken {
+            part: Part::Static { start: 0, size: n, stride: 1 },
             keep: size.is_some(),
         };
-        Place { memory: about.memory, taken: about.sizes.iter().map(part).collect() }
+        let taken = about.sizes.iter().zip(&piece.spans).map(part).collect();
+        Place { memory: about.memory, taken }
     }
 
     /// A slot, and the semaphore that counts for it.
-    fn slot(&self, slot: Scalar<i32>, semaphores: Handle) -> Option<(Place, Place)> {
+    fn slot(&self, slot: Scalar<i32>, semaphores: Handle, piece: &Piece) -> Option<(Place, Place)> {
         let value = with(|t| t.operand(slot.handle, self.ring.about.at)).flatten()?;
-        let whole =
-            |&size: &usize| Taken { part: Part::Static { start: 0, size, stride: 1 }, keep: true };
         let index = Taken::index(value);
-        let sizes = self.ring.about.sizes.iter().flatten();
-        let taken = std::iter::once(index).chain(sizes.map(whole)).collect();
+        let spans = self.ring.about.sizes.iter().zip(&piece.spans);
+        let spans = spans.filter(|(size, _)| size.is_some()).map(|(_, &(start, size))| Taken {
+            part: Part::Static { start, size, stride: 1 },
+            keep: true,
+        });
+        let taken = std::iter::once(index).chain(spans).collect();
         let buffer = Place { memory: self.ring.memory, taken };
         Some((buffer, Place { memory: semaphores, taken: std::iter::once(index).collect() }))
     }
 
-    pub(super) fn fetch(&self, block: &[Scalar<i32>], slot: Scalar<i32>) -> Option<()> {
-        let about = &self.ring.about;
-        let (from, (to, semaphore)) = (self.part(block)?, self.slot(slot, self.ring.fetched)?);
-        with(|t| t.start_copy(&from, &to, &semaphore, (about.priority, false), about.at))?
+    pub(super) fn fetch(&self, block: &[Scalar<i32>], slot: Scalar<i32>) {
+        let (ring, about) = (self.ring, &self.ring.about);
+        self.pieces_of(block, slot, &|piece| {
+            let Some(from) = self.part(block, piece) else { return };
+            let Some((to, semaphore)) = self.slot(slot, ring.fetched, piece) else { return };
+            let manner =
+                Manner { priority: about.priority, fresh: piece.begins_cut, ..Manner::default() };
+            with(|t| t.start_copy(&from, &to, &semaphore, manner, about.at));
+        });
     }
 
-    pub(super) fn wait_fetched(&self, slot: Scalar<i32>) -> Option<()> {
-        let (to, semaphore) = self.slot(slot, self.ring.fetched)?;
-        with(|t| t.wait_copy(&self.any_part(), &to, &semaphore, self.ring.about.at))?
+    pub(super) fn wait_fetched(&self, slot: Scalar<i32>) {
+        let ring = self.ring;
+        self.pieces_in(slot, &|piece| {
+            let Some((to, semaphore)) = self.slot(slot, ring.fetched, piece) else { return };
+            with(|t| t.wait_copy(&self.any_part(piece), &to, &semaphore, ring.about.at));
+        });
     }
 
-    pub(super) fn send(&self, block: &[Scalar<i32>], slot: Scalar<i32>) -> Option<()> {
-        let about = &self.ring.about;
-        let ((from, semaphore), to) = (self.slot(slot, self.ring.sent)?, self.part(block)?);
-        with(|t| t.start_copy(&from, &to, &semaphore, (about.priority, false), about.at))?
+    pub(super) fn send(&self, block: &[Scalar<i32>], slot: Scalar<i32>) {
+        let (ring, about) = (self.ring, &self.ring.about);
+        self.pieces_of(block, slot, &|piece| {
+            let Some((from, semaphore)) = self.slot(slot, ring.sent, piece) else { return };
+            let Some(to) = self.part(block, piece) else { return };
+            let manner = Manner { priority: about.priority, ..Manner::default() };
+            with(|t| t.start_copy(&from, &to, &semaphore, manner, about.at));
+        });
     }
 
-    pub(super) fn wait_sent(&self, slot: Scalar<i32>) -> Option<()> {
-        let (from, semaphore) = self.slot(slot, self.ring.sent)?;
-        with(|t| t.wait_copy(&from, &self.any_part(), &semaphore, self.ring.about.at))?
+    pub(super) fn wait_sent(&self, slot: Scalar<i32>) {
+        let ring = self.ring;
+        self.pieces_in(slot, &|piece| {
+            let Some((from, semaphore)) = self.slot(slot, ring.sent, piece) else { return };
+            with(|t| t.wait_copy(&from, &self.any_part(piece), &semaphore, ring.about.at));
+        });
     }
 
     /// The slot of the block that is worked on.

@@ -1,10 +1,16 @@
 //! Grid extents that the call gives.
 
-use super::{Case, at, case, fill, ints, ramp, run};
+use super::{Case, at, case, fill, ints, pick, ramp, run};
 use systole::diag::Code;
 use systole::prelude::*;
 
 pub(super) fn cases() -> Vec<Case> {
+    let mut cases = extents();
+    cases.extend(in_indices());
+    cases
+}
+
+fn extents() -> Vec<Case> {
     let n = |n: i32| Array::scalar(n);
     vec![
         case(
@@ -40,14 +46,6 @@ pub(super) fn cases() -> Vec<Case> {
             },
         ),
         case(
-            "extent_in_an_index",
-            "tpu_pallas_test::PallasCallDynamicGridTest::test_num_programs_block_spec",
-            move || {
-                // Not yet: the index of a block counts steps that it knows.
-                run(&block_by_extent(8), [n(3), ramp::<f32>(&[32, 128])]).told(Code::TRACE_GRID)
-            },
-        ),
-        case(
             "blocks_of_the_first_steps",
             "tpu_pallas_test::MiscellaneousTest::test_dynamic_grid_with_smem_output",
             move || {
@@ -69,6 +67,42 @@ pub(super) fn cases() -> Vec<Case> {
                 let y = fill::<f32>(&[32, 128], |i| if i[0] < 16 { at(&x, i) } else { 0.5 });
                 let old = fill::<f32>(&[32, 128], |_| 0.5);
                 run(&first_blocks_in_parallel(), [n(2), x.clone(), old]).gives([y])
+            },
+        ),
+    ]
+}
+
+fn in_indices() -> Vec<Case> {
+    let n = |n: i32| Array::scalar(n);
+    vec![
+        case(
+            "extent_in_an_index",
+            "tpu_pallas_test::PallasCallDynamicGridTest::test_num_programs_block_spec",
+            move || {
+                let x = ramp::<f32>(&[32, 128]);
+                let y = pick(&x, &[8, 128], |i| vec![16 + i[0], i[1]]);
+                run(&block_by_extent(8), [n(3), x]).gives([y])
+            },
+        ),
+        case(
+            "last_step_in_an_index",
+            "tpu_pallas_test::PallasCallDynamicGridTest::test_num_programs_block_spec",
+            move || {
+                let (x, old) = (ramp::<f32>(&[32, 128]), ramp::<f32>(&[32, 128]));
+                // Three steps, from block 2 down to block 0.
+                let y = fill::<f32>(&[32, 128], |i| match i[0] / 8 {
+                    3 => at(&old, i),
+                    block => at(&old, i) + at(&x, &[16 - block * 8 + i[0] % 8, i[1]]),
+                });
+                run(&first_blocks_backwards(), [n(3), x, old.clone()]).gives([y])
+            },
+        ),
+        case(
+            "extent_that_leads_outside",
+            "tpu_pallas_test::PallasCallDynamicGridTest::test_num_programs_block_spec",
+            move || {
+                run(&block_by_extent(8), [n(5), ramp::<f32>(&[32, 128])])
+                    .told(Code::INTERP_BLOCK_OUT_OF_RANGE)
             },
         ),
     ]
@@ -129,7 +163,7 @@ fn shows_its_extent(
     y[..] = full([m, n], i.extent());
 }
 
-/// Reads the block after the last but one, whatever the step.
+/// Reads the block of the last step, whatever the step.
 #[tpu_kernel(grid(i = steps))]
 fn block_by_extent(
     #[extent] steps: Scalar<i32>,
@@ -149,6 +183,16 @@ fn first_blocks(
 ) {
     let _ = steps;
     y[..] = x[..];
+}
+
+#[tpu_kernel(grid(i = steps))]
+fn first_blocks_backwards(
+    #[extent] steps: Scalar<i32>,
+    #[block(m: 8 @ i, n)] x: In<f32>,
+    #[block(m: 8 @ i.last() - i, n)] y: InOut<f32>,
+) {
+    let _ = steps;
+    y[..] += x[..];
 }
 
 #[tpu_kernel(grid(i: parallel = steps))]

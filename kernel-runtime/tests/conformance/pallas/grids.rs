@@ -112,8 +112,21 @@ fn steps() -> Vec<Case> {
             "number_of_steps_in_an_index",
             "tpu_pallas_test::PallasCallDynamicGridTest::test_can_query_grid_statically_via_num_programs_in_block_spec",
             || {
-                // Not yet: the index of a block counts steps that it knows.
-                run(&backwards(), [ramp::<f32>(&[32, 128])]).told(Code::TRACE_GRID)
+                let x = ramp::<f32>(&[32, 128]);
+                let y = pick(&x, &[32, 128], |i| vec![24 - i[0] / 8 * 8 + i[0] % 8, i[1]]);
+                run(&backwards(), [x]).gives([y])
+            },
+        ),
+        case(
+            "index_of_an_output_by_the_number_of_steps",
+            "tpu_pallas_test::PallasCallDynamicGridTest::test_can_query_grid_statically_via_num_programs_in_block_spec",
+            || {
+                let (x, y) = (ramp::<f32>(&[32, 128]), ramp::<f32>(&[24, 128]));
+                // Step i updates block 2 - i with block 3 of x.
+                let z = fill::<f32>(&[24, 128], |i| {
+                    at(&y, i) + at(&x, &[24 + i[0] % 8, i[1]]) + (2 - i[0] / 8) as f64
+                });
+                run(&updates_backwards(), [x, y]).gives([z])
             },
         ),
         case("axes_have_names", "pallas_test::PallasCallNamedGridTest::test_named_grid", || {
@@ -193,6 +206,14 @@ fn numbers_and_extents(
 #[tpu_kernel(grid(i = m / 8))]
 fn backwards(#[block(m: 8 @ i.last() - i, n)] x: In<f32>, #[block(m: 8 @ i, n)] y: Out<f32>) {
     y[..] = x[..];
+}
+
+#[tpu_kernel(grid(i = k / 8))]
+fn updates_backwards(
+    #[block(m: 8 @ i.extent(), n)] x: In<f32>,
+    #[block(k: 8 @ i.last() - i, n)] y: InOut<f32>,
+) {
+    y[..] += x[..] + i.cast::<f32>();
 }
 
 #[tpu_kernel(grid(i))]

@@ -23,6 +23,7 @@ mod narrow;
 mod numbers;
 mod prefetch;
 mod reductions;
+mod scalars;
 mod semaphores;
 mod shapes;
 mod units;
@@ -209,6 +210,7 @@ pub(crate) fn cases() -> Vec<Case> {
         copies::cases,
         semaphores::cases,
         aliasing::cases,
+        scalars::cases,
         masks::cases,
         reductions::cases,
         control::cases,

@@ -3,12 +3,12 @@
 use super::super::agents::SemaphoreId;
 use super::super::exec::{Executor, Stop};
 use super::super::flight::{End, Flight, Rect};
-use super::super::memory::{Strides, dense_strides};
+use super::super::memory::{Copy, Strides, dense_strides};
 use super::super::plan::Inst;
-use super::super::report::memory_name;
+use super::super::report::{Cause, memory_name};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::Shape;
 use crate::ir::ops::{Access, DmaOp, DmaScalars, Length, Peer, Start, Transfer};
+use crate::ir::{LocId, Shape};
 use smallvec::SmallVec;
 
 impl Executor<'_> {
@@ -33,6 +33,9 @@ impl Executor<'_> {
                 let mut to = self.end(inst, to, &transfer.to, scalars.to, &sizes)?;
                 let agent = self.peer(inst, start.peer, scalars.peer)?;
                 to.owner = self.layout.owner(agent, to.rect.memory);
+                if start.fresh {
+                    self.clear_target(&to.rect, &start.transfer.to, inst.loc)?;
+                }
                 let source_semaphore = match (&start.source_semaphore, inst.refs.get(3)) {
                     (Some(access), Some(&array)) => {
                         Some(self.semaphore(inst, array, access, scalars.source_semaphore)?)
@@ -66,6 +69,24 @@ impl Executor<'_> {
             }
             DmaOp::Wait(_) => self.wait(semaphore, weight, inst.loc),
         }
+    }
+
+    /// Makes the target of a copy undefined along all of its kept axes: what the copy leaves of it
+    /// stays so.
+    fn clear_target(&mut self, rect: &Rect, access: &Access, loc: LocId) -> Result<(), Stop> {
+        let shape = self.memories[rect.memory].shape.clone();
+        let mut all = rect.clone();
+        for (axis, _) in access.dims.iter().enumerate().filter(|(_, dim)| dim.keep) {
+            (all.starts[axis], all.sizes[axis], all.strides[axis]) = (0, shape[axis], 1);
+        }
+        self.check_in_flight(&all, true, loc)?;
+        let strides = dense_strides(&shape);
+        let base = all.starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();
+        let store = Copy::new(&all.sizes, (0, &dense_strides(&all.sizes)), (base, &strides));
+        let id = self.origin_id(Cause::Padding, rect.memory, None);
+        let n_elems = all.sizes.iter().product();
+        self.memories[rect.memory].set_poison(&store, None, Some(vec![id; n_elems]));
+        Ok(())
     }
 
     /// The sizes of what is copied, with the dynamic lengths as they are now.

@@ -385,10 +385,10 @@ impl<'m> Header<'m> {
         }
         let block_shape = one_axis(static_shape(idx, arg.shape)?);
         let Some(attrs) = attrs.filter(|attrs| !attrs.is_empty()) else {
-            if self.space(idx, arg)? != MemorySpace::Vmem {
+            if !matches!(self.space(idx, arg)?, MemorySpace::Vmem | MemorySpace::Smem) {
                 return Ok(None);
             }
-            // The whole array is in VMEM from start to end.
+            // The whole array is in VMEM or SMEM from start to end.
             let index_map = self.open_map(importer);
             let zero =
                 importer.builder.constant(ir::ops::Literal::int(ir::DType::I32, 0), importer.loc);

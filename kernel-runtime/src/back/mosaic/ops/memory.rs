@@ -4,7 +4,7 @@ use crate::back::mlir::{Attr, Elem, Value};
 use crate::back::mosaic::lower::{Form, Lowerer, Lowering, Reference};
 use crate::diag::Diagnostic;
 use crate::ir::ops::{Access, AccessDim, MemoryOp, Start};
-use crate::ir::{self, DType, MemorySpace, OpData, Shape};
+use crate::ir::{self, DType, MemorySpace, OpData, Param, Shape};
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 
@@ -90,16 +90,24 @@ impl Place<'_> {
     }
 }
 
-/// Copies a whole window to another of the same shape.
+/// So many scalars are copied one by one; more, in loops.
+const MAX_UNROLLED: usize = 16;
+
+/// Copies a whole window of a parameter to another of the same shape.
 pub(in crate::back::mosaic) fn copy_block<'s>(
     lowerer: &mut Lowerer<'_, 's>,
     from: Value<'s>,
     to: Value<'s>,
-    shape: &[usize],
-    dtype: DType,
+    param: &Param,
 ) {
-    let form = Form::tile(shape);
-    let elem = Lowerer::memory_elem(dtype);
+    let shape = param.window_shape();
+    if param.space == MemorySpace::Smem {
+        let elem = Lowerer::memory_elem(param.dtype);
+        let unrolled = shape.iter().product::<usize>() <= MAX_UNROLLED;
+        return lowerer.copy_scalars([from, to], (&shape, elem), &mut Vec::new(), unrolled);
+    }
+    let form = Form::tile(&shape);
+    let elem = Lowerer::memory_elem(param.dtype);
     let zeros: Vec<Value<'s>> = shape.iter().map(|_| lowerer.index_constant(0)).collect();
     let mut operands = vec![from];
     operands.extend(&zeros);
@@ -170,6 +178,42 @@ impl<'s> Lowerer<'_, 's> {
                 PlaceStart::Dynamic(value) => value,
             })
             .collect()
+    }
+
+    /// Copies the elements below an index of the leading axes: scalar memory has no other loads
+    /// than those of scalars.
+    fn copy_scalars(
+        &mut self,
+        [from, to]: [Value<'s>; 2],
+        (shape, elem): (&[usize], Elem),
+        index: &mut Vec<Value<'s>>,
+        unrolled: bool,
+    ) {
+        let Some(&size) = shape.get(index.len()) else {
+            let operands: Vec<Value<'s>> = std::iter::once(from).chain(index.clone()).collect();
+            let value = self.apply("memref.load", &operands, &Form::SCALAR, elem);
+            let operands: Vec<Value<'s>> = [value, to].into_iter().chain(index.clone()).collect();
+            self.emit("memref.store", &operands, &[], &[], &[]);
+            return;
+        };
+        if unrolled || size == 1 {
+            for at in 0..size {
+                index.push(self.index_constant(at as i64));
+                self.copy_scalars([from, to], (shape, elem), index, unrolled);
+                index.pop();
+            }
+            return;
+        }
+        let bounds = [0, size as i64, 1].map(|n| self.int_constant(&Form::SCALAR, Elem::I32, n));
+        let i32_ty = self.session.elem(Elem::I32);
+        let emitted = self.emit("scf.for", &bounds, &[], &[], &[&[i32_ty]]);
+        let outer = self.set_block(emitted.block(0));
+        let index_ty = self.session.index();
+        index.push(self.op("arith.index_cast", &[emitted.block(0).arg(0)], index_ty, &[]));
+        self.copy_scalars([from, to], (shape, elem), index, unrolled);
+        index.pop();
+        self.emit("scf.yield", &[], &[], &[], &[]);
+        self.set_block(outer);
     }
 
     fn load_scalar(&mut self, place: &Place<'s>) -> Value<'s> {

@@ -59,6 +59,7 @@ impl<'m> Importer<'m> {
             priority: u32::try_from(priority).unwrap_or(0),
             add: false,
             strict: self.flag(op, "strict_ordering")?,
+            fresh: false,
         };
         self.copy(op, DmaOp::Start(Box::new(start)), ends, semaphore, source_semaphore, ids)
     }
