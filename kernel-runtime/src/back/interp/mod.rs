@@ -113,6 +113,8 @@ pub struct Product {
     /// Element type of the right operand.
     pub rhs: DType,
 }
+    /// Whether the kernel controls the matrix unit by itself: [`crate::ir::ops::MxuOp`].
+    pub on_unit: bool,
 
 /// What a run gave.
 #[derive(Clone, Debug, PartialEq)]
