@@ -38,6 +38,7 @@ mod ops;
 mod outputs;
 mod plan;
 mod report;
+mod rounding;
 mod semaphores;
 mod stamps;
 mod tile;
