@@ -63,8 +63,9 @@ pub(super) fn run(
             Err(reports.into_diagnostics())
         };
     }
+    let n_agents = Layout::count(kernel, &first.extents);
+    Budget::of(first).with_agents(n_agents, first).check(n_agents, first)?;
     let layout = Arc::new(Layout::of(&first.plan, &first.extents));
-    Budget::of(first).check(layout.n_agents(), first)?;
     let mut random = Random(options.seed);
     let mut outcomes: Option<Vec<Outcome>> = None;
     for schedule in 0..options.schedules.max(1) {
