@@ -21,6 +21,7 @@ mod mxu;
 mod narrow;
 mod pipeline;
 mod pjrt;
+mod readme;
 mod remote;
 mod run;
 mod sketch;

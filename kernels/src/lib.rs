@@ -121,6 +121,23 @@ fn refuse(message: String, help: &str) -> Diagnostics {
     Diagnostic::error(Code::KERNEL_ARGUMENT, message).help(help).into()
 }
 
+/// The longest axis: indices are `i32`. Products of two such sizes cannot overflow.
+const MAX_SIZE: usize = i32::MAX as usize;
+/// The most heads, and elements of a head.
+const MAX_HEADS: usize = 1 << 16;
+
+/// Refuses the first of these numbers that is beyond what it may be: what is counted, how many
+/// there are, and the most.
+fn check_most(counts: &[(&str, usize, usize)]) -> Result<(), Diagnostics> {
+    match counts.iter().find(|(_, n, most)| n > most) {
+        None => Ok(()),
+        Some((what, n, most)) => Err(refuse(
+            format!("{n} {what} are more than {most}"),
+            "share them out to several calls",
+        )),
+    }
+}
+
 /// An array from values that fill its shape by construction.
 fn array(dtype: DType, shape: &[usize], values: &[f64]) -> Array {
     // A mismatch would be a mistake here; the empty array then fails every comparison.
@@ -135,7 +152,7 @@ fn array(dtype: DType, shape: &[usize], values: &[f64]) -> Array {
 fn block_rows(shape: &[usize], dtype: DType, max_rows: usize) -> usize {
     let [m, n] = [0, 1].map(|axis| shape.get(axis).copied().unwrap_or(1));
     // A power of two, so that it is a multiple of every tiling and splits the usual sizes.
-    let fitting = (2 << 20) / (n * dtype.size_bytes()).max(1);
+    let fitting = (2 << 20) / n.saturating_mul(dtype.size_bytes()).max(1);
     let rows = if fitting == 0 { 8 } else { 1 << fitting.ilog2() };
     rows.clamp(16, max_rows).min(m.checked_next_multiple_of(16).unwrap_or(m))
 }

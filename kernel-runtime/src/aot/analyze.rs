@@ -483,6 +483,17 @@ mod tests {
         let twin = instruction("c2", "copy", 9, &[], "");
         let (_, report) = walk(&[vec![profiled, twin]]);
         assert_eq!(report.cycles, Some(18));
+        // Another order of the axes is another program.
+        let permuted = |name: &str, order: &[u8], config: &str| {
+            let mut transpose = instruction(name, "transpose", 100, &[], config);
+            put(&mut transpose, 14, order);
+            transpose
+        };
+        let profiled = permuted("t1", &[1, 0, 2], config);
+        let (_, report) = walk(&[vec![profiled.clone(), permuted("t2", &[1, 0, 2], "")]]);
+        assert_eq!(report.cycles, Some(18));
+        let (found, _) = walk(&[vec![profiled, permuted("t2", &[2, 1, 0], "")]]);
+        assert_eq!((found.n_tiny, found.missing.len()), (1, 0));
         let other = instruction("c3", "copy", 2, &[], "");
         let (_, report) = walk(&[vec![fusion("a", 1), other]]);
         assert_eq!(report.cycles, Some(1));
@@ -506,6 +517,35 @@ mod tests {
         let tiles = r#"{"window_config":{"kernel_window_bounds":["8"]}}"#;
         for (found, report) in [other(4, 9, ""), other(3, 8, ""), other(3, 9, tiles)] {
             assert_eq!((report.cycles, &found.missing[..]), (None, &["f2".to_owned()][..]));
+        }
+    }
+
+    /// Reductions and products of one shape differ in the dimensions that they are over.
+    #[test]
+    fn fusions_over_other_dimensions_are_other_fusions() {
+        let config = r#"{"bundle_analysis_data":{"estimated_cycles":"9"}}"#;
+        let inner = |opcode, (field, payload): (u8, &[u8])| {
+            let mut inner = instruction("x", opcode, 9, &[], "");
+            put(&mut inner, field, payload);
+            vec![inner]
+        };
+        let cycles = |opcode, one: (u8, &[u8]), other: (u8, &[u8])| {
+            let fusions = vec![
+                instruction("f1", "fusion", 9, &[2], config),
+                instruction("f2", "fusion", 9, &[3], ""),
+            ];
+            walk(&[fusions, inner(opcode, one), inner(opcode, other)]).1.cycles
+        };
+        for (opcode, one, other) in [
+            ("reduce", (14, &[0][..]), (14, &[1][..])),
+            ("broadcast", (14, &[0]), (14, &[1])),
+            ("slice", (17, &[8, 0, 16, 9]), (17, &[8, 9, 16, 18])),
+            // Contracting dimensions of the left and the right operand.
+            ("dot", (30, &[10, 1, 1, 18, 1, 0]), (30, &[10, 1, 0, 18, 1, 0])),
+            ("convolution", (16, &[56, 0]), (16, &[56, 1])),
+        ] {
+            assert_eq!(cycles(opcode, one, one), Some(18), "{opcode}");
+            assert_eq!(cycles(opcode, one, other), None, "{opcode}");
         }
     }
 

@@ -24,10 +24,19 @@ pub(crate) struct Instruction {
     thread: String,
     /// The value of an `s32` constant with one element.
     constant: Option<u64>,
+    /// What else says how it computes: see [`ATTRIBUTES`].
+    attributes: Vec<(u64, Vec<u8>)>,
     parameter_number: u64,
     id: u64,
     operands: Vec<u64>,
 }
+
+/// Fields of an `HloInstructionProto` in which instructions of one opcode and shape compute
+/// differently: the kind of fusion, the element of a tuple, dimensions, windows, slices, padding,
+/// the dimension numbers of products, gathers and scatters, their groups and precision, and how
+/// elements are compared.
+const ATTRIBUTES: &[u64] =
+    &[11, 13, 14, 15, 16, 17, 20, 21, 30, 32, 33, 34, 48, 50, 51, 58, 63, 67, 69, 72, 75, 90];
 
 impl Module {
     /// Reads an `HloModuleProto`, or an `HloModuleProtoWithConfig`.
@@ -79,8 +88,9 @@ impl Module {
     ) {
         // Computations do not call themselves; a module that says so is damaged.
         const MAX_DEPTH: usize = 16;
-        let Instruction { opcode, shape, custom_call_target, constant, .. } = instruction;
-        (opcode, shape, custom_call_target, constant).hash(hasher);
+        let Instruction { opcode, shape, custom_call_target, constant, attributes, .. } =
+            instruction;
+        (opcode, shape, custom_call_target, constant, attributes).hash(hasher);
         instruction.parameter_number.hash(hasher);
         instruction.config().get("window_config").map(Value::to_string).hash(hasher);
         let operands = instruction.operands.iter().map(|id| places.get(id));
@@ -125,6 +135,13 @@ impl Instruction {
                 38 => this.called.extend(field.ints()),
                 43 => this.backend_config = String::from_utf8_lossy(field.bytes()).into_owned(),
                 79 => this.thread = field.text().to_owned(),
+                _ if ATTRIBUTES.contains(&number) => {
+                    let payload = match field {
+                        Field::Int(int) => int.to_le_bytes().to_vec(),
+                        Field::Bytes(bytes) => bytes.to_vec(),
+                    };
+                    this.attributes.push((number, payload));
+                }
                 _ => {}
             }
         }
@@ -159,7 +176,9 @@ impl Instruction {
 
     /// Whether both compute the same kind of thing of the same shape.
     pub(crate) fn is_like(&self, other: &Instruction) -> bool {
-        self.opcode == other.opcode && self.shape == other.shape
+        self.opcode == other.opcode
+            && self.shape == other.shape
+            && self.attributes == other.attributes
     }
 
     /// Bytes of the result, or of its first element if it is a tuple.

@@ -12,10 +12,10 @@ use super::report::Report;
 use crate::back::interp::{self, Product};
 use crate::back::mosaic;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::ir::ops::{Access, AccessDim, MemoryOp, Op};
+use crate::ir::ops::{Access, AccessDim, MemoryOp, MxuOp, Op};
 use crate::ir::{
     Array, BlockDim, Buffering, Builder, DType, Kernel, LocId, MemorySpace, Param, ParamAxis,
-    ParamKind, Value, Window,
+    ParamKind, Shape, Value, Window,
 };
 use crate::pass;
 use crate::target::{GENERIC, Target};
@@ -167,7 +167,7 @@ fn expected_matmuls(
 
 /// A kernel of one step that is this product and nothing else.
 fn one_product(product: &Product) -> Result<Kernel, Diagnostic> {
-    let Product { op, sizes: [m, k, n], lhs, rhs } = *product;
+    let Product { op, sizes: [m, k, n], lhs, rhs, on_unit } = *product;
     let mut b = Builder::new("product");
     let lhs_shape = if op.transpose_lhs { [k, m] } else { [m, k] };
     let rhs_shape = if op.transpose_rhs { [n, k] } else { [k, n] };
@@ -180,10 +180,30 @@ fn one_product(product: &Product) -> Result<Kernel, Diagnostic> {
         let load = MemoryOp::Load { access: full(shape), masked: false };
         operands.extend(b.push(Op::Memory(load), &[reference], LocId::UNKNOWN)?);
     }
-    let product = b.push(Op::Dot(op), &operands, LocId::UNKNOWN)?;
+    let product = match on_unit {
+        true => on_unit_alone(&mut b, &operands, op.transpose_rhs, [m, n])?,
+        false => b.push(Op::Dot(op), &operands, LocId::UNKNOWN)?[0],
+    };
     let store = MemoryOp::Store { access: full([m, n]), masked: false };
-    b.push(Op::Memory(store), &[out, product[0]], LocId::UNKNOWN)?;
+    b.push(Op::Memory(store), &[out, product], LocId::UNKNOWN)?;
     Ok(b.finish())
+}
+
+/// The product of two operands on the first unit: the right one is staged and loaded, and the sums
+/// are popped.
+fn on_unit_alone(
+    b: &mut Builder,
+    operands: &[Value],
+    transpose: bool,
+    shape: [usize; 2],
+) -> Result<Value, Diagnostic> {
+    let (unit, row) = (0, 0);
+    let push = MxuOp::PushRhs { unit, register: 0, transpose };
+    let multiply = MxuOp::AccLhs { unit, row, load: Some(0) };
+    let pop = MxuOp::Pop { unit, row, shape: Shape::from_slice(&shape) };
+    b.push(Op::Mxu(push), &operands[1..], LocId::UNKNOWN)?;
+    b.push(Op::Mxu(multiply), &operands[..1], LocId::UNKNOWN)?;
+    Ok(b.push(Op::Mxu(pop), &[], LocId::UNKNOWN)?[0])
 }
 
 fn full(shape: [usize; 2]) -> Access {

@@ -136,9 +136,16 @@ impl Row {
         if !args.run {
             return Ok(Ok(Vec::new()));
         }
+        let options = interp::Options::default();
+        // A file has what it is long; sampled arrays are made of the module's numbers.
+        if args.input.is_none()
+            && let Err(error) = interp::check_arrays(sampled_bytes(&imported), &options)
+        {
+            return Ok(Err(error.into()));
+        }
         let operands = operands(&imported, args, prefix)?;
         let start = Instant::now();
-        let ran = imported.run(&valid, &operands, &interp::Options::default());
+        let ran = imported.run(&valid, &operands, &options);
         self.wall_ms = Some(start.elapsed().as_secs_f64() * 1e3);
         Ok(ran.map(|ran| {
             self.n_steps = Some(ran.n_steps);
@@ -157,6 +164,15 @@ fn operand_types(prefix: &str, path: &Path) -> Result<Vec<ArrayType>, Failure> {
     };
     let types = (0..).map_while(named);
     Ok(types.map(|tensor| ArrayType { dtype: tensor.dtype, shape: tensor.shape.clone() }).collect())
+}
+
+/// The bytes that sampling the operands takes: each is made of numbers of 64 bits.
+fn sampled_bytes(imported: &Imported) -> u64 {
+    let bytes = |ty: ArrayType| {
+        let element = (size_of::<f64>() + ty.dtype.size_bytes()) as u64;
+        ty.shape.iter().fold(element, |n, &size| n.saturating_mul(size as u64))
+    };
+    imported.split_operands().into_iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// The operands of the call: from a file, or sampled.

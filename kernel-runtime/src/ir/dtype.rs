@@ -98,7 +98,7 @@ impl DType {
         self.size_bits().div_ceil(8)
     }
 
-    /// Bits of one element in the memory of a device.
+    /// Bits of one element in an array of a device.
     pub fn size_bits(self) -> usize {
         match self {
             DType::I4 => 4,
@@ -106,6 +106,11 @@ impl DType {
             DType::I16 | DType::U16 | DType::BF16 | DType::F16 => 16,
             DType::I32 | DType::U32 | DType::F32 => 32,
         }
+    }
+
+    /// Bits of one element in the memory of a TPU's core, where each `bool` is a word.
+    pub fn memory_bits(self) -> usize {
+        if self == DType::Bool { 32 } else { self.size_bits() }
     }
 
     /// Whether it is a type to store numbers in alone: loads, stores, copies, `cast` and `dot` take

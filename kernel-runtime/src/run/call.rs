@@ -1,13 +1,15 @@
 //! Calling kernels: on host arrays, traced for the shapes of the arguments, validated for no chip in
 //! particular, and interpreted with every hazard checked; on tensors, as ops.
 
+use super::graph::At;
 use super::op::KernelState;
 use crate::back::interp;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::{Array, Element, Kernel};
 use crate::target::GENERIC;
 use crate::trace::{ArgSpec, KernelFn};
 use crate::valid;
+use std::panic::Location;
 
 /// A way to run kernels, chosen by the type of the arguments.
 pub trait Caller {
@@ -62,7 +64,21 @@ pub fn take<T, const N: usize>(kernel: &str, outputs: Vec<T>) -> Result<[T; N], 
 ///
 /// # Errors
 /// Arguments that do not fit, mistakes in the kernel, and hazards met while it runs.
+#[track_caller]
 pub fn call(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
+    let at = Location::caller();
+    interpreted(kernel, inputs).map_err(|errors| called_here(errors, at))
+}
+
+/// Adds the line of the call to what is wrong with a kernel or its arguments.
+pub(crate) fn called_here(mut errors: Diagnostics, at: At) -> Diagnostics {
+    for diagnostic in &mut errors.0 {
+        *diagnostic = diagnostic.clone().at(Span::from_location(at), "the kernel is called here");
+    }
+    errors
+}
+
+fn interpreted(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diagnostics> {
     let args: Vec<ArgSpec> = inputs.iter().map(|&array| ArgSpec::from(array)).collect();
     let valid = valid::check(kernel.trace(&args)?, &GENERIC)?;
     let inputs: Vec<Array> = inputs.iter().map(|&array| array.clone()).collect();
@@ -75,12 +91,17 @@ pub fn call(kernel: &dyn KernelFn, inputs: &[&Array]) -> Result<Vec<Array>, Diag
 /// # Errors
 /// Arguments that do not fit, and hazards met while it runs, on a device or between devices, in
 /// any of the schedules tried.
+#[track_caller]
 pub fn call_devices(
     kernel: &Kernel,
     inputs: &[Vec<Array>],
 ) -> Result<Vec<Vec<Array>>, Diagnostics> {
-    let valid = valid::check(kernel.clone(), &GENERIC)?;
-    let outcomes = interp::run_devices(&valid, inputs, &interp::Options::default())?;
+    let at = Location::caller();
+    let run = || {
+        let valid = valid::check(kernel.clone(), &GENERIC)?;
+        interp::run_devices(&valid, inputs, &interp::Options::default())
+    };
+    let outcomes = run().map_err(|errors| called_here(errors, at))?;
     Ok(outcomes.into_iter().map(|outcome| outcome.outputs).collect())
 }
 
@@ -93,6 +114,7 @@ impl Caller for HostCaller {
     type Raw = Array;
     type Output<T: Element> = Array;
 
+    #[track_caller]
     fn call(
         kernel: &dyn KernelFn,
         _state: &KernelState,

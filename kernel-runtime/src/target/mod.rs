@@ -140,13 +140,8 @@ pub struct SparseCores {
 
 impl Chip {
     /// How many elements of a type share a 32-bit word: rows packed into one sublane.
-    ///
-    /// `bool` tiles are kept as 32-bit masks.
     pub fn packing(&self, dtype: DType) -> usize {
-        match dtype {
-            DType::Bool => 1,
-            _ => 32 / dtype.size_bits(),
-        }
+        32 / dtype.memory_bits()
     }
 
     /// The native tile of a type: `(sublanes x packing, lanes)`.

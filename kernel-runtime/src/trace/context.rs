@@ -6,7 +6,7 @@
 use super::replay::{Body, Log, Replay};
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::builder::Builder;
-use crate::ir::ops::{ControlOp, Elementwise, Literal};
+use crate::ir::ops::{ControlOp, Elementwise, Literal, MAX_MULTIPLE};
 use crate::ir::{BlockId, DType, Extent, Kernel, Loc, LocId, Op, Shape, Type, Value, ValueDef};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
@@ -486,7 +486,20 @@ impl Tracer {
     pub(crate) fn divisor(&self, value: Value) -> usize {
         // Zero is a multiple of everything.
         let divisor = self.divisor_at(value, 8);
-        if divisor == 0 { 1 << 30 } else { divisor }
+        if divisor == 0 { 1 << 30 } else { promisable(divisor) }
+    }
+
+    /// Whether a scalar can be promised to be a multiple of this; tells if not.
+    pub(crate) fn expect_multiple(&mut self, multiple_of: usize, at: At) -> bool {
+        let fits = (1..=MAX_MULTIPLE).contains(&multiple_of);
+        if !fits {
+            self.error(
+                Code::TRACE_NUMBER,
+                format!("nothing but 0 is a multiple of {multiple_of}"),
+                at,
+            );
+        }
+        fits
     }
 
     fn divisor_at(&self, value: Value, depth: usize) -> usize {
@@ -506,7 +519,7 @@ impl Tracer {
         let operand = |idx: usize| self.divisor_at(op.operands[idx], depth - 1);
         match &op.op {
             Op::Elementwise(Elementwise::Binary(Binary::Mul)) => {
-                operand(0).saturating_mul(operand(1)).min(1 << 30)
+                operand(0).checked_mul(operand(1)).map_or(1, promisable)
             }
             Op::Elementwise(Elementwise::Binary(
                 Binary::Add | Binary::Sub | Binary::Max | Binary::Min,
@@ -549,6 +562,11 @@ impl Tracer {
     pub(crate) fn is_empty(&self, block: BlockId) -> bool {
         self.builder.kernel().block(block).ops.len() <= 1
     }
+}
+
+/// A divisor of `n` that a promise can name: `n` itself, or of a larger one its power of two.
+fn promisable(n: usize) -> usize {
+    if n <= MAX_MULTIPLE { n } else { 1 << n.trailing_zeros().min(30) }
 }
 
 /// The greatest common divisor; that of 0 and `n` is `n`.

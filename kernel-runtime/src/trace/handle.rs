@@ -109,9 +109,9 @@ impl<T: Int> Scalar<T> {
     pub fn multiple_of(self, divisor: usize) -> Scalar<T> {
         let at = Location::caller();
         context::with(|t| {
-            if divisor == 0 {
-                t.error(Code::TRACE_NUMBER, "nothing but 0 is a multiple of 0", at);
-            } else if let Some(value) = t.operand(self.handle, at) {
+            if t.expect_multiple(divisor, at)
+                && let Some(value) = t.operand(self.handle, at)
+            {
                 t.promise_divisor(value, divisor);
             }
         });

@@ -4,7 +4,7 @@ use super::context::{At, Tracer};
 use super::convert::{IntoScalar, Operand};
 use super::handle::Scalar;
 use crate::diag::Code;
-use crate::ir::ops::{Access, AccessDim, Start};
+use crate::ir::ops::{Access, AccessDim, MAX_MULTIPLE, Start};
 use crate::ir::ty::Sizes;
 use crate::ir::{DType, Value};
 use smallvec::{SmallVec, smallvec};
@@ -231,8 +231,7 @@ impl Tracer {
 
     fn slice_part(&mut self, slice: Slice, axis: usize, at: At) -> Option<Part> {
         let Slice { start, size, stride, multiple_of } = slice;
-        if multiple_of == 0 {
-            self.error(Code::TRACE_NUMBER, "nothing but 0 is a multiple of 0", at);
+        if !self.expect_multiple(multiple_of, at) {
             return None;
         }
         let value = match start {
@@ -257,7 +256,8 @@ impl Tracer {
         // A promise and what the ops show both hold, so their least common multiple does.
         let shown = self.divisor(value);
         let both = multiple_of / super::context::gcd(multiple_of, shown) * shown;
-        Some(Part::Dynamic { start: value, size, stride, multiple_of: both })
+        let multiple_of = if both <= MAX_MULTIPLE { both } else { multiple_of };
+        Some(Part::Dynamic { start: value, size, stride, multiple_of })
     }
 
     /// As [`Tracer::access`], with starts that are known while tracing as numbers.

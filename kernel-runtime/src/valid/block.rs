@@ -5,6 +5,7 @@ use super::affine::{self, Index};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ty::Sizes;
 use crate::ir::{BlockDim, MemorySpace, Param, Window};
+use crate::target::Chip;
 
 /// Rows of a block are tiled by this, whatever the element type.
 const SUBLANES: usize = 8;
@@ -12,18 +13,18 @@ const LANES: usize = 128;
 /// Arrays of one axis are tiled by this many elements, or by a smaller power of two.
 const FLAT_TILE: usize = 1024;
 
-pub(super) fn check(context: &mut Context<'_>) {
+pub(super) fn check(context: &mut Context<'_>, chip: &Chip) {
     let kernel = context.kernel;
     for param in &kernel.params {
         let Some(window) = &param.window else { continue };
-        check_block(context, param, window);
+        check_block(context, chip, param, window);
         if param.space == MemorySpace::Smem {
             check_offsets(context, param, window);
         }
     }
 }
 
-fn check_block(context: &mut Context<'_>, param: &Param, window: &Window) {
+fn check_block(context: &mut Context<'_>, chip: &Chip, param: &Param, window: &Window) {
     let has_dim = |kind: fn(&BlockDim) -> bool| window.block.iter().any(kind);
     if has_dim(|dim| matches!(dim, BlockDim::Element(_)))
         && has_dim(|dim| matches!(dim, BlockDim::Blocked(_)))
@@ -38,7 +39,7 @@ fn check_block(context: &mut Context<'_>, param: &Param, window: &Window) {
         (&[size], &[whole]) if param.space == MemorySpace::Smem => {
             axis_rule("only axis", size, whole, LANES)
         }
-        (&[size], &[whole]) => flat_rule(size, whole, 32 / param.dtype.size_bits()),
+        (&[size], &[whole]) => flat_rule(size, whole, chip.packing(param.dtype)),
         (&[.., rows, lanes], &[.., all_rows, all_lanes]) => {
             axis_rule("last axis", lanes, all_lanes, LANES)
                 .or_else(|| axis_rule("axis before the last", rows, all_rows, SUBLANES))

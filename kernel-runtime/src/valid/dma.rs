@@ -199,7 +199,7 @@ fn check_tiling(
     if *space == MemorySpace::Smem {
         return;
     }
-    let packing = 32 / dtype.size_bits();
+    let packing = chip.packing(*dtype);
     let rank = shape.len();
     let mut refuse = |axis: usize, rule: String, help: String| {
         let dim = access.dims[axis];

@@ -119,7 +119,7 @@ fn check_chip(context: &mut Context<'_>, target: &Target, chip: &Chip) -> VmemEs
         hazard::check_loops(context);
         return own;
     }
-    block::check(context);
+    block::check(context, chip);
     dtype::check(context, target, chip);
     mxu::check(context, target, chip);
     dma::check_chip(context, chip);

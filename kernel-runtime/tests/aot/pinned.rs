@@ -5,7 +5,7 @@ use systole::aot::{Options, Report, Request, compile, estimate_pinned};
 use systole::back::mosaic;
 use systole::ir::Kernel;
 use systole::prelude::*;
-use systole::target::{Target, V5E, V6E};
+use systole::target::{TPU7X, Target, V5E, V6E};
 use systole::valid;
 
 /// A block-sparse product: step `(i, l)` multiplies block `cols[i, l]` of the row if `l` is below
@@ -89,6 +89,53 @@ fn the_twin_executes_the_products_that_the_tables_ask_for() {
         let note = sparse.cycles_note.unwrap();
         assert!(note.contains("matrix multiplications are executed"), "{note}");
     }
+}
+
+/// As [`block_sparse`], with a matrix unit under the kernel's own control.
+#[tpu_kernel(grid(i: parallel))]
+fn sparse_on_unit(
+    #[prefetch] counts: Smem<i32>,
+    #[block(m: 32 @ i, k)] a: In<bf16>,
+    #[block(k, n)] b: In<bf16>,
+    #[block(m: 32 @ i, n)] c: Out<f32>,
+) {
+    let unit = MatrixUnit::new(0);
+    c[..] = zeros([32, n]);
+    #[unroll]
+    for l in 0..k / 256 {
+        if counts[i] > l {
+            unit.push_rhs(b[(ds(l * 256, 256), ..)], 0);
+            unit.acc_lhs(0, a[(.., ds(l * 256, 256))], Some(0));
+            c[..] += unit.pop(0, [32, n]);
+        }
+    }
+}
+
+#[test]
+fn products_of_a_unit_under_control_are_counted() {
+    let args = [
+        ArgSpec::of::<i32>(&[4]),
+        ArgSpec::of::<bf16>(&[128, 512]),
+        ArgSpec::of::<bf16>(&[512, 256]),
+    ];
+    let kernel = sparse_on_unit().trace(&args).unwrap();
+    let own = report(&kernel, &TPU7X);
+    let estimate = |counts: [f64; 4]| {
+        let inputs = [
+            Array::from_f64(DType::I32, &[4], &counts).unwrap(),
+            Array::zeros(DType::BF16, &[128, 512]),
+            Array::zeros(DType::BF16, &[512, 256]),
+        ];
+        estimate_pinned(own.clone(), &kernel, &inputs, &TPU7X, &Options::default())
+    };
+    let (full, sparse) = (estimate([2.0; 4]), estimate([2.0, 1.0, 0.0, 0.0]));
+    for report in [&full, &sparse] {
+        let note = report.cycles_note.clone().unwrap();
+        assert!(report.cycles.is_some(), "{note}");
+        assert!(note.contains("matrix multiplications are executed"), "{note}");
+    }
+    // 8 products against 3 of them.
+    assert_eq!(full.ops.vmatmul * 3, sparse.ops.vmatmul * 8);
 }
 
 #[test]

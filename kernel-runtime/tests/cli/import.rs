@@ -73,6 +73,40 @@ fn several_kernels_are_told_apart() {
     assert_eq!(names, ["add.2.out0", "add.out0"]);
 }
 
+/// Arrays of 819 GB, by the grid of the module.
+#[test]
+fn operands_that_fit_no_memory_are_not_sampled() {
+    let memref = "memref<8x128xf32, #tpu.memory_space<vmem>>";
+    let window = "{transform_indices = @map, window_bounds = array<i64: 8, 128>}";
+    let module = format!(
+        "module attributes {{stable_mosaic.version = 15 : i64}} {{\n\
+         \"stable_mosaic.func.func\"() ({{\n\
+         ^bb0(%i: i32, %x: {memref}, %o: {memref}):\n\
+         %zero = \"stable_mosaic.arith.constant\"() {{value = 0 : index}} : () -> index\n\
+         %v = \"stable_mosaic.vector.load\"(%x, %zero, %zero) : ({memref}, index, index) -> vector<8x128xf32>\n\
+         \"stable_mosaic.tpu.vector_store\"(%v, %o, %zero, %zero) {{operandSegmentSizes = array<i32: 1, 1, 2, 0>, strides = array<i32>}} : (vector<8x128xf32>, {memref}, index, index) -> ()\n\
+         \"stable_mosaic.func.return\"() : () -> ()\n\
+         }}) {{sym_name = \"k\", tpu.core_type = #tpu.core_type<tc>, iteration_bounds = array<i64: 200000000>, dimension_semantics = [#tpu.dimension_semantics<arbitrary>], window_params = [{window}, {window}]}} : () -> ()\n\
+         \"stable_mosaic.func.func\"() ({{\n\
+         ^bb0(%i: i32):\n\
+         %z = \"stable_mosaic.arith.constant\"() {{value = 0 : i32}} : () -> i32\n\
+         \"stable_mosaic.func.return\"(%i, %z) : (i32, i32) -> ()\n\
+         }}) {{sym_name = \"map\"}} : () -> ()\n\
+         }}\n"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("huge.mlir");
+    std::fs::write(&path, module).unwrap();
+    let ran = kernels(&["import", path.to_str().unwrap(), "--run", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let row = &ran.json()[0];
+    assert_eq!(row["operands"][0], "f32[1600000000, 128]", "{row}");
+    let error = &row["diagnostics"][0];
+    assert_eq!(error["code"], "interp::memory", "{row}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("the operands take 2343750.0 MiB of memory"), "{message}");
+}
+
 #[test]
 fn mistakes_have_codes() {
     let dir = tempfile::tempdir().unwrap();

@@ -258,6 +258,14 @@ fn equal_refusals_are_told_once_and_what_uses_them_not_at_all() {
     assert!(error.notes.iter().any(|note| note.starts_with("5 ops")), "{error}");
 }
 
+/// An op that promises a multiple of this.
+fn promised(multiple: &str) -> String {
+    format!(
+        "%n = \"stable_mosaic.arith.constant\"() {{value = 8 : i32}} : () -> i32\n\
+         %m = \"stable_mosaic.tpu.assume_multiple\"(%n) {{multiple = {multiple}}} : (i32) -> i32"
+    )
+}
+
 #[test]
 fn modules_that_contradict_themselves_are_refused() {
     let vector = "vector<8x128xf32>";
@@ -299,6 +307,15 @@ fn modules_that_contradict_themselves_are_refused() {
                 "%a = \"stable_mosaic.vector.load\"(%v, %zero) : ({vector}, index) -> {vector}"
             ),
             "a value in place of a reference",
+        ),
+        (promised("0 : i32"), "a promise of a multiple of 0"),
+        (promised("-8 : i32"), "a promise of a multiple of -8"),
+        (promised("9223372036854775807 : i64"), "a promise of a multiple of 9223372036854775807"),
+        (
+            format!(
+                "%a = \"stable_mosaic.tpu.matmul_pop\"() {{mxu_index = 0 : i32, acc = 4611686018427387904 : i64}} : () -> {vector}"
+            ),
+            "`tpu.matmul_pop` has 4611686018427387904 for `acc`",
         ),
     ] {
         let error = refused(&kernel(15, &op));

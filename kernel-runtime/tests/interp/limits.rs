@@ -90,6 +90,19 @@ fn refuses_what_no_machine_holds() {
     );
 }
 
+/// What agents know of each other is counted before there is a single one.
+#[test]
+fn refuses_more_cores_than_any_machine_runs() {
+    let cores = (1 << 31) - 1;
+    let (mut d, _) = Draft::new(&[("c", cores, systole::ir::Semantics::CoreParallel)]);
+    let y = d.line(2).whole(Out, "y", F32, &[8, 128]);
+    let one = d.line(3).filled(F32, &[8, 128], 1.0);
+    d.line(4).store(y, one);
+    let found = notes(run(d.finish(), &[], &Options::default()));
+    let told = format!("what {cores} cores know of each other");
+    assert!(found[0].ends_with(&told), "{found:?}");
+}
+
 #[test]
 fn takes_as_many_threads_as_fit() {
     let kernel = || {

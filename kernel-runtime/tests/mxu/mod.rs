@@ -7,8 +7,8 @@ use systole::target::{GENERIC, TPU7X, Target, V6E};
 use systole::valid;
 
 /// A kernel around these ops, with a left and a right operand.
-fn kernel(body: &str) -> Kernel {
-    let text = format!(
+fn text(body: &str) -> String {
+    format!(
         "kernel k {{
 in x: bf16[m: 32, k: 256] vmem block [32, 256] map() {{
   %0 = const 0 : i32
@@ -29,7 +29,11 @@ body(%x: vmem bf16[32, 256], %y: vmem bf16[256, 256], %z: vmem f32[32, 256]) {{
 }}
 }}
 "
-    );
+    )
+}
+
+fn kernel(body: &str) -> Kernel {
+    let text = text(body);
     let kernel = Kernel::parse_file("k.tile", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let again = Kernel::parse(&kernel.to_string()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(again.to_string(), kernel.to_string());
@@ -73,6 +77,24 @@ fn units_used_out_of_turn_are_told() {
         assert_eq!(errors.0[0].code, Code::INTERP_MXU, "{errors}");
         assert!(errors.0[0].message.contains(words), "{errors}\n{body}");
         assert!(!errors.0[0].labels.is_empty(), "{errors}");
+    }
+}
+
+#[test]
+fn numbers_that_no_unit_has_are_refused_by_every_target() {
+    let good = [PUSH, ACC, POP, STORE].concat();
+    for (from, to, words) in [
+        ("row 0 :", "row 4294967296 :", "`matmul_pop` reaches row 4294967328"),
+        ("row 0 load", "row 2147483640 load", "`matmul_acc_lhs` reaches row 2147483672"),
+        ("load 0", "load 4294967296", "`matmul_acc_lhs` reaches register 4294967296"),
+        ("register 0", "register 4294967296", "`matmul_push_rhs` reaches register 4294967296"),
+        ("_rhs %r unit 0", "_rhs %r unit 4294967296", "`matmul_push_rhs` reaches unit 4294967296"),
+    ] {
+        let changed = good.replace(from, to);
+        assert_ne!(changed, good);
+        let errors = Kernel::parse(&text(&changed)).expect_err(&changed);
+        assert_eq!((errors.0.len(), errors.0[0].code), (1, Code::IR_INDEX), "{errors}");
+        assert!(errors.0[0].message.contains(words), "{errors}");
     }
 }
 

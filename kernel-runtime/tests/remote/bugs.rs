@@ -1,7 +1,7 @@
 //! Mistakes that only several devices make. Each is a kernel of `kernels` with one thing wrong, is
 //! told with its code at its line, and in the same words each time.
 
-use super::{run_with, shards};
+use super::{run, run_with, shards};
 use systole::back::interp::Options;
 use systole::diag::{Code, Diagnostic};
 use systole::ir::Kernel;
@@ -294,4 +294,55 @@ fn a_signal_to_a_device_that_does_not_exist() {
     let kernel = leaves_the_mesh().trace(&args()).unwrap();
     let words = ["there is no device 4", "numbered 0 to 3"];
     caught(&kernel, Code::INTERP_NO_PEER, &["no such device"], &words);
+}
+
+/// Sums by a copy that adds, beside a number that depends on who is faster: in `z`, which has the
+/// sums, or in `y`, which has nothing of them.
+#[tpu_kernel(mesh(ring = 4))]
+fn sums_and_speed(
+    #[comptime] in_sums: bool,
+    #[block(m, n)] x: In<f32>,
+    #[block(m, n)] y: Out<f32>,
+    #[block(m, n)] z: Out<f32>,
+    #[scratch([m, n])] part: Vmem<f32>,
+    #[scratch([m, n])] sums: Vmem<f32>,
+    #[scratch] done: DmaSemaphore,
+    #[scratch] ready: Semaphore,
+) {
+    part[..] = x[..];
+    sums[..] = x[..];
+    start_copy(part.at(..), sums.at(..), done);
+    wait_copy(part.at(..), sums.at(..), done);
+    barrier([ring.previous(), ring.next()]);
+    ready.signal_to(ring.next(), 1);
+    let seen = ready.read().cast::<f32>();
+    ready.wait(1);
+    // Small beside the largest element.
+    let (of_y, of_z) = if comptime!(in_sums) { (0.0 * seen, seen) } else { (seen, 0.0 * seen) };
+    y[..] = x[..] * 1e6 + of_y;
+    z[..] = sums[..] * 1e6 + of_z;
+}
+
+#[test]
+fn sums_excuse_no_result_that_they_do_not_reach() {
+    for in_sums in [false, true] {
+        let text = sums_and_speed(in_sums).trace(&args()).unwrap().to_string();
+        let adding: Vec<String> = text
+            .lines()
+            .map(|line| match line.split_once(" loc(") {
+                Some((op, loc)) if op.contains("dma_start") => {
+                    format!("{op} accumulate loc({loc}")
+                }
+                _ => line.to_owned(),
+            })
+            .collect();
+        let kernel = Kernel::parse(&adding.join("\n")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert!(kernel.to_string().contains("accumulate"), "{kernel}");
+        let words = ["`y` of device", "depends on which device or copy is faster"];
+        if in_sums {
+            run(&kernel, &shards(4, &[8, 128])).unwrap_or_else(|e| panic!("{e}"));
+        } else {
+            caught(&kernel, Code::INTERP_SCHEDULE, &[], &words);
+        }
+    }
 }

@@ -251,3 +251,22 @@ fn top_level_bites() {
     );
     assert!(report(&designed[..10])[0].starts_with("x:1: [top_level] is missing"));
 }
+
+#[test]
+fn readme_blocks_bite() {
+    let rule = rules::readme_blocks;
+    let readme = "Text\n```rust\nlet x = 1;\n\nuse_it(x); // now\n```\n```\nno rust\n```\n";
+    let compiled = "kernel-runtime/tests/readme/blocks.rs";
+    let with = |code: &str| findings(rule, &[("README.md", readme), (compiled, code)]);
+    let as_it_stands = "fn f() {\n    let x = 1;\n\n    use_it(x); // now\n}\n";
+    assert!(with(as_it_stands).is_empty());
+    for other in [
+        as_it_stands.replace("x = 1", "x = 2"),
+        as_it_stands.replace("; // now", ";"),
+        as_it_stands.replace("\n\n", "\n    let y = 2;\n"),
+        String::new(),
+    ] {
+        let found = with(&other);
+        assert_eq!(found, ["README.md:2: [readme] no test compiles this block of 3 lines"]);
+    }
+}

@@ -64,6 +64,11 @@ fn no_path_of_one_machine() {
 }
 
 #[test]
+fn the_rust_of_the_readme_is_compiled() {
+    enforce(rules::readme_blocks);
+}
+
+#[test]
 fn no_test_is_switched_off() {
     enforce(rules::tests_run);
 }

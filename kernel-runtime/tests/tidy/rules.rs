@@ -58,6 +58,7 @@ const RUNTIME: &str = "kernel-runtime/src/";
 const UNSAFE_HOMES: [&str; 2] = ["kernel-runtime/src/pjrt/", MELIOR_HOME];
 const MELIOR_HOME: &str = "kernel-runtime/src/back/mlir/";
 const CODES: &str = "kernel-runtime/src/diag/codes.rs";
+const README_BLOCKS: &str = "kernel-runtime/tests/readme/blocks.rs";
 const MAX_FILE_LINES: usize = 800;
 const MAX_FUNCTION_LINES: usize = 80;
 
@@ -487,4 +488,29 @@ pub(crate) fn top_level(paths: &[String]) -> Vec<Finding> {
         .filter(|name| !names.contains(name))
         .map(|name| finding(name, "is missing", "put it back"));
     surplus.chain(missing).collect()
+}
+
+/// Every block of Rust in the README stands, line for line, in the file of tests that compiles it.
+pub(crate) fn readme_blocks(sources: &[Source]) -> Vec<Finding> {
+    let lines = |path: &str| -> Vec<&str> {
+        let source = sources.iter().find(|source| source.path == path);
+        source.map(|source| source.text.lines().map(str::trim).collect()).unwrap_or_default()
+    };
+    let compiled = lines(README_BLOCKS);
+    let mut findings = Vec::new();
+    let mut rest = lines("README.md").into_iter().zip(1..);
+    while let Some((_, start)) = rest.find(|(line, _)| *line == "```rust") {
+        let block: Vec<&str> =
+            rest.by_ref().map(|(line, _)| line).take_while(|line| *line != "```").collect();
+        if !compiled.windows(block.len().max(1)).any(|lines| lines == block) {
+            findings.push(Finding {
+                rule: "readme",
+                path: "README.md".to_owned(),
+                line: start,
+                message: format!("no test compiles this block of {} lines", block.len()),
+                help: format!("put it into {README_BLOCKS} as it stands, and see that it compiles"),
+            });
+        }
+    }
+    findings
 }

@@ -27,7 +27,7 @@ struct Expected {
     text: String,
 }
 
-fn files(folder: &str) -> Vec<(PathBuf, String)> {
+pub(super) fn files(folder: &str) -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tile").join(folder);
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -2,5 +2,6 @@
 
 mod files;
 mod fold;
+mod numbers;
 mod pin;
 mod roundtrip;

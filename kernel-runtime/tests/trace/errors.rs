@@ -4,6 +4,7 @@ use super::{assert_error, f32s, only};
 use systole::back::interp;
 use systole::diag::Code;
 use systole::prelude::*;
+use systole::run::{DynTensor, KernelOp};
 use systole::target::GENERIC;
 use systole::valid;
 
@@ -63,6 +64,47 @@ fn rejects_a_dimension_beyond_an_i32_index() {
 fn rejects_a_block_of_size_zero() {
     let error = add(0).trace(&[f32s(&[8, 128]), f32s(&[8, 128])]).unwrap_err();
     assert_error(&error.0[0], Code::TRACE_GRID, "the block of `a` has size 0 along `m`");
+}
+
+/// A mistake in the arguments is the caller's: both lines are named, the kernel's and the call's.
+#[test]
+fn mistakes_of_a_call_name_its_line_too() {
+    let (a, b) = (super::ramp(&[8, 128]), super::ramp(&[16, 128]));
+    let arrays = (add(8).call(&a, &b).unwrap_err(), line!());
+    let by_name = (systole::run::call(&add(8), &[&a, &b]).unwrap_err(), line!());
+    let (a, b) = (DynTensor::from_array(a), DynTensor::from_array(b));
+    let on_tensors = (add(8).call(&a, &b).unwrap_err(), line!());
+    let as_op = (KernelOp::of(&add(8), &[&a, &b]).unwrap_err(), line!());
+    for (errors, line) in [arrays, by_name, on_tensors, as_op] {
+        let error = only(Err(errors));
+        assert_error(&error, Code::TRACE_DIM, "dimension `m` is 8 from `a` but 16 in `b`");
+        let places: Vec<_> = error.labels.iter().map(|l| (l.span.line, l.text.as_str())).collect();
+        let kernel = (line!() - 70, "in this kernel");
+        assert_eq!(places, [kernel, (line, "the kernel is called here")], "{error}");
+    }
+}
+
+#[tpu_kernel(grid(i))]
+fn promises(
+    #[comptime] divisor: usize,
+    #[block(m: 8 @ i, n)] a: In<f32>,
+    #[scratch([16, 128])] s: Vmem<f32>,
+    #[block(m: 8 @ i, n)] o: Out<f32>,
+) {
+    s[..] = zeros([16, 128]);
+    let at = i.multiple_of(divisor);
+    o[..] = a[..] + s[(ds(at, 8).multiple_of(divisor), ..)];
+}
+
+#[test]
+fn a_promise_names_a_divisor() {
+    for n in [0, 1 << 31, usize::MAX] {
+        let errors = promises(n).trace(&[f32s(&[8, 128])]).unwrap_err();
+        let message = format!("nothing but 0 is a multiple of {n}");
+        assert_eq!(errors.0.len(), 2, "{errors}");
+        errors.iter().for_each(|error| assert_error(error, Code::TRACE_NUMBER, &message));
+    }
+    promises(8).trace(&[f32s(&[8, 128])]).unwrap();
 }
 
 #[tpu_kernel(grid(i))]
@@ -259,7 +301,7 @@ fn arithmetic_on_constants_that_overflows_is_called_so() {
     let error = overflowing().call(&super::ramp(&[8, 128])).unwrap_err().0.remove(0);
     let message = "the index of `a` along axis 0 comes from 4294967296, which does not fit 32 bits";
     assert_error(&error, Code::INTERP_INDEX_OVERFLOW, message);
-    assert_eq!(error.labels.len(), 2, "where it wraps, and where it is used: {error}");
+    assert_eq!(error.labels.len(), 3, "where it wraps, is used, and is called: {error}");
     let kernel = overflowing().trace(&[f32s(&[8, 128])]).unwrap();
     let error = systole::valid::check(kernel, &systole::target::V5E).unwrap_err().0.remove(0);
     assert_error(&error, Code::VALID_INDEX_OVERFLOW, "an index of `load` reaches 4294967296");

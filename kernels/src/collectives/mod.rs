@@ -42,7 +42,7 @@ pub fn all_gather(
     n_devices: usize,
     [m, n]: [usize; 2],
 ) -> Result<Kernel, Diagnostics> {
-    check_devices(n_devices)?;
+    check_sizes(n_devices, [m, n])?;
     // Rows that cannot be cut in two travel one way.
     let tile = tile_rows(dtype);
     let first = if m.is_multiple_of(tile) && m > tile { (m / tile / 2) * tile } else { m };
@@ -61,14 +61,14 @@ pub fn reduce_scatter(
     n_devices: usize,
     [m, n]: [usize; 2],
 ) -> Result<Kernel, Diagnostics> {
-    check_devices(n_devices)?;
+    check_sizes(n_devices, [m, n])?;
     // Four buffers of half a megabyte or less hide what a step costs.
     const BYTES: usize = 1 << 19;
     let tile = tile_rows(dtype);
     let most = (BYTES / (n.next_multiple_of(128) * 4) / tile).max(1) * tile;
     // Blocks are cut where the rows end: copies would read beyond.
-    let mut rows = (1..=m / tile.min(m)).map(|k| k * tile.min(m));
-    let rows = rows.rfind(|&rows| m.is_multiple_of(rows) && rows <= most);
+    let mut rows = (1..=m.min(most) / tile.min(m)).map(|k| k * tile.min(m));
+    let rows = rows.rfind(|&rows| m.is_multiple_of(rows));
     let rows = rows.unwrap_or(m);
     crate::by_float!(dtype, T => {
         let kernel = kernel::reduce_scatter::<T>(n_devices, rows);
@@ -85,13 +85,19 @@ pub fn all_to_all(
     n_devices: usize,
     [m, n]: [usize; 2],
 ) -> Result<Kernel, Diagnostics> {
-    check_devices(n_devices)?;
+    check_sizes(n_devices, [m, n])?;
     crate::by_float!(dtype, T => {
         crate::trace(&kernel::all_to_all::<T>(n_devices), &[(dtype, &[n_devices, m, n])])
     })
 }
 
-fn check_devices(n_devices: usize) -> Result<(), Diagnostics> {
+fn check_sizes(n_devices: usize, [m, n]: [usize; 2]) -> Result<(), Diagnostics> {
+    let (rows, columns) = (("rows", m, crate::MAX_SIZE), ("columns", n, crate::MAX_SIZE));
+    crate::check_most(&[("devices", n_devices, 1 << 16), rows, columns])?;
+    if m == 0 || n == 0 {
+        let message = format!("an array of {m} x {n} has nothing to send");
+        return Err(crate::refuse(message, "leave the collective out where there is nothing"));
+    }
     if n_devices >= 2 {
         return Ok(());
     }

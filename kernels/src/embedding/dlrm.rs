@@ -68,6 +68,8 @@ pub fn ids(feature: usize, rows: usize, n_samples: usize, seed: u64) -> Vec<i32>
 /// # Errors
 /// If the tables have no rows.
 pub fn batch(n_samples: usize, max_rows: usize, seed: u64) -> Result<Vec<Bags>, Diagnostics> {
+    let most = TABLES.iter().map(|(_, hot)| hot).max().copied().unwrap_or(1);
+    crate::check_most(&[("samples", n_samples, crate::MAX_SIZE / most)])?;
     let bags = |(feature, &(rows, hot)): (usize, &(usize, usize))| {
         let rows = rows.min(max_rows);
         RawBags::fixed(&ids(feature, rows, n_samples, seed), hot).check(rows, OutOfRange::Error)

@@ -221,13 +221,9 @@ impl Lookup {
 }
 
 fn check_table(table: TableShape, bags: &Bags) -> Result<(), Diagnostics> {
-    if bags.rows() > table.rows {
-        return Err(crate::refuse(
-            format!("ids name {} rows of a table of {}", bags.rows(), table.rows),
-            "check the bags against the table that they are looked up in",
-        ));
-    }
-    let bytes = (table.rows as u64).saturating_mul((table.width * table.dtype.size_bytes()) as u64);
+    super::check_rows(bags, table.rows)?;
+    let sizes = [table.width, table.dtype.size_bytes()];
+    let bytes = sizes.iter().fold(table.rows as u64, |n, &size| n.saturating_mul(size as u64));
     if bytes > super::TENSOR_LIMIT_BYTES {
         return Err(crate::refuse(
             format!("a table of {bytes} bytes is larger than an array may be"),
@@ -247,7 +243,10 @@ fn tensor_bags(
     use tensor_core::{BagForm, BagLookup};
     let n = bags.n_bags();
     let whole = BagForm::of(bags, combiner);
-    if let BagForm::Fixed { hot, .. } = whole {
+    // Of longer ones not even a unit of work has its ids in scalar memory: they go as ragged ones.
+    if let BagForm::Fixed { hot, .. } = whole
+        && hot.saturating_mul(table.padded(target, 1)) <= tensor_core::SMEM_WORDS
+    {
         let n_bags = table.padded(target, n).min(table.most_per_call(target, hot));
         let lookup = BagLookup::new(target, table, n_bags, whole)?;
         return Ok((Form::TensorBags(lookup, n_bags), usize::MAX));

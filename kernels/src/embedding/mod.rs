@@ -46,6 +46,23 @@ pub enum OutOfRange {
     Drop,
 }
 
+/// The least multiple of `unit` that is not below `n`, of which there is at least one;
+/// `usize::MAX`, which no kernel takes, if that is beyond it.
+fn rounded(n: usize, unit: usize) -> usize {
+    n.max(1).checked_next_multiple_of(unit).unwrap_or(usize::MAX)
+}
+
+/// Bags are looked up in a table that has all the rows that their ids may name.
+fn check_rows(bags: &Bags, rows: usize) -> Result<(), Diagnostics> {
+    if bags.rows() <= rows {
+        return Ok(());
+    }
+    Err(crate::refuse(
+        format!("ids name {} rows of a table of {rows}", bags.rows()),
+        "check the bags against the table that they are looked up in",
+    ))
+}
+
 /// Bags that contradict themselves.
 fn bad_bags(message: String, help: &str) -> Diagnostics {
     Diagnostic::error(Code::EMBEDDING_BAGS, message).help(help).into()

@@ -11,6 +11,9 @@ pub const PAD: i32 = i32::MAX;
 /// Partitions begin at multiples of this many ids: 32 bytes, the granule of a DMA.
 const ALIGN: usize = 8;
 
+/// The most cores: those of the largest pod.
+const MAX_CORES: usize = 1 << 16;
+
 /// What to do with more ids than the buffers take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OverLimit {
@@ -92,6 +95,7 @@ impl Bags {
     ) -> Result<Partitioned, Diagnostics> {
         let Placement { n_cores, limits, .. } = *placement;
         let sharding = Sharding::new(placement.n_shards)?;
+        crate::check_most(&[("cores", n_cores, MAX_CORES)])?;
         if n_cores == 0 || !self.n_bags().is_multiple_of(n_cores) {
             return Err(crate::refuse(
                 format!("{n_cores} cores cannot share {} bags evenly", self.n_bags()),
@@ -106,6 +110,8 @@ impl Bags {
                 "round the capacity up",
             ));
         }
+        let n_places = limits.map_or(0, |limits| limits.capacity).saturating_mul(n_cores);
+        crate::check_most(&[("ids of all buffers", n_places, crate::MAX_SIZE)])?;
         let gains = Gains::of(self, combiner)?;
         let n_bags = self.n_bags() / n_cores;
         let batch = Batch { bags: self, gains, sharding, limits: limits.unwrap_or(Limits::NONE) };

@@ -83,6 +83,10 @@ impl Stack {
                 let message = format!("table `{name}` has {rows} rows of {width} columns");
                 return Err(crate::refuse(message, "leave tables without elements out"));
             }
+            crate::check_most(&[
+                ("columns of a table", table.width, crate::MAX_SIZE),
+                ("rows of a table", table.rows, crate::MAX_SIZE),
+            ])?;
             let width = table.width.next_multiple_of(8);
             // Only the last stack of a width has room: tables are taken in order.
             let open = stacks.iter_mut().rev().find(|stack| stack.width == width);
@@ -118,11 +122,12 @@ impl Stack {
     }
 
     fn shard_bytes(&self) -> u64 {
-        (self.rows / self.n_shards * self.width) as u64 * 4
+        ((self.rows / self.n_shards) as u64).saturating_mul(4 * self.width as u64)
     }
 
     fn activation_bytes(&self, samples_per_core: usize) -> u64 {
-        (samples_per_core * self.tables.len() * self.width) as u64 * 4
+        let sizes = [samples_per_core, self.tables.len(), self.width];
+        sizes.iter().fold(4, |n, &size| n.saturating_mul(size as u64))
     }
 
     fn is_within(&self, limits: &StackLimits) -> bool {

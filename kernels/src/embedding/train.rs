@@ -2,7 +2,7 @@
 
 use super::{Bags, Combiner, Engine, Optimizer, TableShape, UpdateShape};
 use super::{sparse_core, tensor_core};
-use systole::diag::Diagnostics;
+use systole::diag::{Code, Diagnostics};
 use systole::ir::Kernel;
 use systole::run::{DynTensor, KernelOp};
 use systole::target::{SparseCores, Target};
@@ -10,12 +10,15 @@ use systole::target::{SparseCores, Target};
 /// One step of an optimizer on the rows that a batch names, in place, on the cores that
 /// [`Engine::of`] says.
 ///
-/// Where the sums of a batch are too much for the memory of SparseCores, the TensorCore has it. The
-/// host groups the entries of each batch by row ([`Bags::plan_update`]), so that no row is updated
-/// by two units.
+/// Where the sums of a batch are too much for the memory of SparseCores, or the table has too few
+/// rows for each of them, the TensorCore has it. The host groups the entries of each batch by row
+/// ([`Bags::plan_update`]), so that no row is updated by two units. A table of fewer rows than the
+/// TensorCore works on at a time, a multiple of 64, is padded at each call.
 #[derive(Clone, Debug)]
 pub struct Update {
     combiner: Combiner,
+    /// Rows of the table as it is given.
+    rows: usize,
     plan: UpdateShape,
     form: Form,
     optimizer: Optimizer,
@@ -42,8 +45,8 @@ impl Update {
     /// none.
     ///
     /// # Errors
-    /// If the table is not `f32`, is too small to pad the lists of a plan with rows that the batch
-    /// does not name, or the batch is too much for one call.
+    /// If the table is not `f32`, ids name more rows than it has, the margin is 0 or makes more than
+    /// 2^31 - 1 entries, or the batch is too much for one call.
     pub fn new(
         target: &'static Target,
         table: TableShape,
@@ -52,6 +55,8 @@ impl Update {
         optimizer: Optimizer,
         spare: usize,
     ) -> Result<Update, Diagnostics> {
+        super::check_rows(bags, table.rows)?;
+        check_spare(bags, spare)?;
         let sparse = match Engine::of(target, table) {
             Engine::SparseCore(cores) => sparse(&cores, table, bags, combiner, optimizer, spare)?,
             Engine::TensorCore => None,
@@ -59,17 +64,19 @@ impl Update {
         let (plan, form) = match sparse {
             Some(sparse) => sparse,
             None => {
+                let n_rows = (bags.unique().ids.len() * spare).min(table.rows);
+                let rows = table.rows.max(tensor_core::Step::n_rows(target, n_rows));
                 let shape = tensor_core::StepShape {
-                    table,
+                    table: TableShape { rows, ..table },
                     n_samples: bags.n_bags(),
-                    n_rows: bags.unique().ids.len().saturating_mul(spare).min(table.rows),
-                    n_entries: bags.ids().len().saturating_mul(spare),
+                    n_rows,
+                    n_entries: bags.ids().len() * spare,
                 };
                 let step = tensor_core::Step::new(target, shape, optimizer)?;
                 (step.plan_shape(), Form::Tensor(step))
             }
         };
-        Ok(Update { combiner, plan, form, optimizer })
+        Ok(Update { combiner, rows: table.rows, plan, form, optimizer })
     }
 
     /// What runs it.
@@ -95,7 +102,8 @@ impl Update {
         }
     }
 
-    /// Traces the kernels of a step, in the order in which they run.
+    /// Traces the kernels of a step, in the order in which they run, for a table that is padded if
+    /// it has few rows.
     ///
     /// # Errors
     /// If the shape makes no kernel.
@@ -132,7 +140,11 @@ impl Update {
         let plan = bags.plan_update(self.combiner, &self.plan)?;
         let kernels = self.kernels()?;
         let Some(kernel) = kernels.last().cloned() else { return Err(no_kernel()) };
-        let state = std::iter::once(table).chain(accumulator).cloned();
+        let n_padding = self.plan.table_rows - self.rows;
+        let state = std::iter::once(table).chain(accumulator).map(|array| match n_padding {
+            0 => array.clone(),
+            n => array.pad(&[(0, n as i64), (0, 0)], 0.0),
+        });
         let outputs = match self.form {
             Form::Sparse(cores, _) => {
                 let lists = sparse_core::UpdateLists::new(&cores, &plan)?;
@@ -151,7 +163,10 @@ impl Update {
                 apply(kernel, ids.chain(state).chain(summed).collect())
             }
         };
-        let mut outputs = outputs.into_iter();
+        let mut outputs = outputs.into_iter().map(|array| match n_padding {
+            0 => array,
+            _ => array.slice(0..self.rows),
+        });
         match outputs.next() {
             Some(table) => Ok(Updated { table, accumulator: outputs.next() }),
             None => Err(no_kernel()),
@@ -165,7 +180,20 @@ fn apply(kernel: Kernel, inputs: Vec<DynTensor>) -> Vec<DynTensor> {
     KernelOp::new(kernel).apply(&inputs)
 }
 
-/// The step on SparseCores; `None` if they have no memory for its sums.
+/// There is a margin, and what it makes of a batch can be counted.
+fn check_spare(bags: &Bags, spare: usize) -> Result<(), Diagnostics> {
+    let n = bags.ids().len();
+    if spare == 0 || n.max(1).saturating_mul(spare) > crate::MAX_SIZE {
+        return Err(crate::refuse(
+            format!("room for {spare} times the {n} entries of a batch"),
+            "give a margin of at least 1, which leaves none, and of no more than 2^31 - 1 entries",
+        ));
+    }
+    Ok(())
+}
+
+/// The step on SparseCores; `None` if they have no memory for its sums, or the table has too few
+/// rows for their lists, which name each at most once.
 fn sparse(
     cores: &SparseCores,
     table: TableShape,
@@ -181,9 +209,17 @@ fn sparse(
         rows_per_list: None,
         entries_per_list: None,
     };
-    let plan = bags.plan_update(combiner, &shape)?;
-    let room = |n: usize| n.saturating_mul(spare).next_multiple_of(16);
+    let plan = match bags.plan_update(combiner, &shape) {
+        Err(errors) if errors.iter().all(|error| error.code == Code::EMBEDDING_LIMIT) => {
+            return Ok(None);
+        }
+        plan => plan?,
+    };
+    let room = |n: usize| (n * spare).next_multiple_of(16);
     let (rows_per_list, entries_per_list) = (room(plan.rows_per_list), room(plan.entries_per_list));
+    if n_lists * rows_per_list > table.rows {
+        return Ok(None);
+    }
     let step = sparse_core::StepShape {
         table: [table.rows, table.width],
         n_samples: bags.n_bags(),

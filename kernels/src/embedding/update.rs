@@ -7,6 +7,9 @@ use systole::diag::Diagnostics;
 /// Lists of rows begin at multiples of this many: 32 bytes, the granule of a DMA.
 const ALIGN: usize = 8;
 
+/// The most units that update rows at the same time: the subcores of the largest pod.
+const MAX_LISTS: usize = 1 << 20;
+
 /// How rows change by their gradients `g`, all in `f32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Optimizer {
@@ -196,6 +199,12 @@ impl Merged {
 
 impl UpdateShape {
     fn check(&self, rows: usize) -> Result<(), Diagnostics> {
+        let n_entries = self.entries_per_list.unwrap_or(0).saturating_mul(self.n_lists);
+        crate::check_most(&[
+            ("lists", self.n_lists, MAX_LISTS),
+            ("rows of a list", self.rows_per_list.unwrap_or(0), crate::MAX_SIZE),
+            ("entries of all lists", n_entries, crate::MAX_SIZE),
+        ])?;
         if self.n_lists == 0 || self.table_rows < rows || self.table_rows > i32::MAX as usize {
             return Err(crate::refuse(
                 format!(

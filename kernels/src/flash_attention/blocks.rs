@@ -12,6 +12,8 @@ const MIB: u64 = 1 << 20;
 /// The longest side of a super tile. One body for a whole head of 2,048 is about 10,000 bundles
 /// of straight-line code; longer ones gain little.
 const WHOLE_HEAD: usize = 2048;
+/// No super tile is larger.
+const MAX_SIDE: usize = 1 << 20;
 /// Side of the super tiles of longer sequences: short enough that a diagonal one wastes little.
 const LONG: usize = 1024;
 
@@ -47,7 +49,7 @@ impl Blocks {
         }
         let fits = dt > 0
             && dt.is_multiple_of(128)
-            && [zq, zk, bk].into_iter().all(|n| whole(n) && n <= 1 << 20)
+            && [zq, zk, bk].into_iter().all(|n| whole(n) && n <= MAX_SIDE)
             && covered == zq;
         if fits {
             return Ok(());
@@ -64,8 +66,8 @@ impl Blocks {
         let vmem_bytes = target.chip.map_or(64 * MIB, |chip| chip.vmem_max_limit_bytes);
         let wide_mxu = target.chip.is_some_and(|chip| chip.mxu_size == 256);
         let dt = if wide_mxu && heads.sq.min(heads.sk).min(side) >= 1024 { 256 } else { 128 };
-        let zq = heads.sq.next_multiple_of(dt).min(side);
-        let zk = heads.sk.next_multiple_of(dt).min(side);
+        let side = side.min(MAX_SIDE);
+        let [zq, zk] = [heads.sq, heads.sk].map(|n| n.min(side).next_multiple_of(dt).min(side));
         let bq = if vmem_bytes < 32 * MIB { 256 } else { 512 };
         let mut q_blocks: Vec<(usize, usize)> =
             (0..zq).step_by(bq).map(|base| (base, bq.min(zq - base))).collect();

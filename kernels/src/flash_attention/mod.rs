@@ -172,7 +172,11 @@ impl Attention {
     }
 
     fn check(&self, heads: Heads) -> Result<(), Diagnostics> {
-        let Heads { h, kv_h, sq, sk, d, .. } = heads;
+        let Heads { b, h, kv_h, sq, sk, d } = heads;
+        let heads = [("query heads", h), ("key heads", kv_h), ("elements of a head", d)];
+        let heads = heads.map(|(what, n)| (what, n, crate::MAX_HEADS));
+        crate::check_most(&heads)?;
+        crate::check_most(&[("batches", b, crate::MAX_SIZE)])?;
         let scale = self.scale_for(d.max(1));
         if scale <= 0.0 || !scale.is_finite() {
             let message = format!("the logits' factor is {scale}");

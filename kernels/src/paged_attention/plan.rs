@@ -28,6 +28,11 @@ pub struct Sizes {
 impl Sizes {
     pub(super) fn check(self, dtype: DType) -> Result<(), Diagnostics> {
         let Sizes { b, h, kv_h, d, page, pool, entries } = self;
+        let heads = [("query heads", h), ("key heads", kv_h), ("elements of a head", d)];
+        let arrays =
+            [("sequences", b, crate::MAX_SIZE), ("pages of the pool", pool, crate::MAX_SIZE)];
+        crate::check_most(&heads.map(|(what, n)| (what, n, crate::MAX_HEADS)))?;
+        crate::check_most(&arrays)?;
         if kv_h == 0 || h == 0 || !h.is_multiple_of(kv_h) {
             let message = format!("{h} query heads cannot share {kv_h} key heads evenly");
             return Err(crate::refuse(message, "give a number of query heads that is a multiple"));
@@ -69,10 +74,17 @@ impl Sizes {
         (group..=self.h).step_by(group).find(fits).unwrap_or(self.h)
     }
 
-    /// Bytes of a page, keys and values of every head.
+    /// Bytes of a page, keys and values of every head; `usize::MAX` if they are more.
     pub fn page_bytes(self, dtype: DType) -> usize {
-        2 * self.kv_h * self.page * self.d.next_multiple_of(128) * dtype.size_bytes()
+        let row_bytes = row_bytes(self.d, dtype);
+        [self.kv_h, self.page, row_bytes].into_iter().fold(2, usize::saturating_mul)
     }
+}
+
+/// Bytes of a token's part of a head, in whole registers.
+fn row_bytes(d: usize, dtype: DType) -> usize {
+    let lanes = d.checked_next_multiple_of(128).unwrap_or(usize::MAX);
+    lanes.saturating_mul(dtype.size_bytes())
 }
 
 /// Sizes of the work.
@@ -93,22 +105,22 @@ impl Blocks {
     pub fn for_target(target: &Target, dtype: DType, sizes: Sizes) -> Blocks {
         let chip = target.chip;
         let max_limit = chip.map_or(64 * MIB, |chip| chip.vmem_max_limit_bytes as usize);
-        let page_bytes = sizes.page_bytes(dtype);
+        let page_bytes = sizes.page_bytes(dtype).max(1);
         let buffers = 3;
         // A chunk of some 2 MiB hides the latency of its copies; no longer than a sequence.
-        let longest = sizes.entries.next_power_of_two();
+        let longest = sizes.entries.checked_next_power_of_two().unwrap_or(usize::MAX);
         let chunk_bytes = if max_limit < 32 * MIB { 2 * MIB } else { 4 * MIB };
         // Off TPUs nothing is hidden, and few copies make a small program.
         let fitting = chip.map_or(1, |_| (chunk_bytes / page_bytes).clamp(1, 64));
         // A chunk fills the lanes of its scores.
-        let pages = (1 << fitting.ilog2()).min(longest).max(128 / sizes.page);
+        let pages = (1 << fitting.ilog2()).min(longest).max(128 / sizes.page.max(1));
         // Two cores take half of the sequences each.
         let n_cores = chip.map_or(1, |chip| chip.n_cores);
-        let most =
-            (2 * MIB / (sizes.h * sizes.d.next_multiple_of(128) * dtype.size_bytes())).max(1);
+        let query_bytes = sizes.h.saturating_mul(row_bytes(sizes.d, dtype)).max(1);
+        let most = (2 * MIB / query_bytes).max(1);
         let sequences = sizes.b.div_ceil(n_cores).min(most);
-        let ring = buffers * pages * page_bytes;
-        let vmem_limit_bytes = (ring + 12 * MIB).max(16 * MIB).min(max_limit) as u64;
+        let ring = page_bytes.saturating_mul(buffers * pages);
+        let vmem_limit_bytes = ring.saturating_add(12 * MIB).max(16 * MIB).min(max_limit) as u64;
         Blocks { pages, buffers, sequences, vmem_limit_bytes }
     }
 
@@ -123,6 +135,7 @@ impl Blocks {
             let message = format!("a chunk of {pages} pages of {} tokens", sizes.page);
             return Err(crate::refuse(message, "give a chunk at least 128 tokens"));
         }
+        crate::check_most(&[("sequences of a grid step", sequences, crate::MAX_SIZE)])?;
         if sequences == 0 {
             let message = "a grid step of 0 sequences".to_owned();
             return Err(crate::refuse(message, "give it at least one"));

@@ -34,7 +34,7 @@ pub fn build(dtype: DType, factor: f32, [m, n]: [usize; 2]) -> Result<Kernel, Di
 /// three double-buffered ones fit the default VMEM limit of every chip.
 fn block(dtype: DType, m: usize, n: usize) -> Block {
     const BYTES: usize = 1 << 20;
-    let columns = n.next_multiple_of(128).clamp(128, 2048);
+    let columns = n.min(2048).next_multiple_of(128).clamp(128, 2048);
     let n_blocks = m.div_ceil(BYTES / (columns * dtype.size_bytes())).max(1);
     // Rows are spread evenly, so that the last block is nearly as full as the others; two-byte
     // types are tiled by 16 rows.

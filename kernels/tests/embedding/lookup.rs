@@ -79,6 +79,26 @@ fn a_batch_that_is_too_much_for_one_call_takes_several() {
     big(ragged(60, 100_000, true));
 }
 
+/// One unit of work takes up to 1,920 ids of each bag: longer bags go as ragged ones do.
+#[test]
+fn long_bags_of_one_length_are_looked_up() {
+    let table = TableShape::f32(60, 128);
+    let values = Sampler::new(1).uniform(DType::F32, &[60, 128], 1.0, 2.0);
+    let tensor = DynTensor::from_array(values.clone());
+    let bags = fixed(60, 3, 2000);
+    for &combiner in Combiner::ALL {
+        let lookup = Lookup::new(&GENERIC, table, &bags, combiner).unwrap();
+        let found = lookup.call(&tensor, &bags).unwrap().to_array().unwrap();
+        // Two thousand sums are rounded, each by half a unit at most.
+        close(&found, &reference::bag(&values, &bags, combiner).unwrap(), 1000);
+    }
+    for (target, hot) in [(&V5E, 1921), (&V4, 961), (&V5E, 50_000)] {
+        let lookup = Lookup::new(target, table, &fixed(60, 5, hot), Combiner::Mean).unwrap();
+        assert_eq!(lookup.engine(), Engine::TensorCore);
+        lookup.kernel().unwrap();
+    }
+}
+
 #[test]
 fn what_cannot_be_looked_up_is_refused() {
     let table = TableShape::f32(60, 128);
@@ -102,9 +122,16 @@ fn what_cannot_be_looked_up_is_refused() {
 
 #[test]
 fn a_table_is_updated_where_there_is_no_tpu() {
-    let (rows, width, n_bags) = (300, 128, 80);
+    // The smaller ones have fewer rows than are worked on at a time.
+    for (rows, named) in [(300, 60), (20, 20), (70, 65), (1, 1)] {
+        check_update(rows, named);
+    }
+}
+
+fn check_update(rows: usize, named: usize) {
+    let (width, n_bags) = (128, 80);
     let table = TableShape::f32(rows, width);
-    let bags = ragged(60, n_bags, true);
+    let bags = ragged(named, n_bags, true);
     let values = Sampler::new(3).normal(DType::F32, &[rows, width]);
     let gradient = Sampler::new(4).normal(DType::F32, &[n_bags, width]);
     let sums = Sampler::new(5).uniform(DType::F32, &[rows, width], 0.5, 2.0);
@@ -151,4 +178,35 @@ fn updates_choose_their_core_by_room_too() {
     let many = new(&V6E, 30_000);
     assert_eq!(many.engine(), Engine::TensorCore);
     assert_eq!((many.kernels().unwrap().len(), many.accumulator_width(128)), (2, Some(128)));
+}
+
+/// The lists of 32 subcores name at least 256 rows, and no row twice.
+#[test]
+fn tables_too_small_for_subcores_are_updated_by_the_tensor_core() {
+    let optimizer = Optimizer::Sgd { rate: 0.1 };
+    for (rows, spare, is_sparse) in
+        [(10, 1, false), (300, 1, false), (600, 1, true), (600, 3, false)]
+    {
+        let bags = fixed(10, 40, 1);
+        let table = TableShape::f32(rows, 128);
+        let update = Update::new(&V6E, table, &bags, Combiner::Sum, optimizer, spare).unwrap();
+        let found = matches!(update.engine(), Engine::SparseCore(_));
+        assert_eq!(found, is_sparse, "{rows} rows, {spare} times the room");
+        update.kernels().unwrap();
+    }
+}
+
+#[test]
+fn updates_that_no_call_could_do_are_refused_at_once() {
+    let bags = fixed(60, 8, 2);
+    let new = |rows, spare| {
+        let (table, optimizer) = (TableShape::f32(rows, 128), Optimizer::Sgd { rate: 0.1 });
+        Update::new(&GENERIC, table, &bags, Combiner::Sum, optimizer, spare)
+    };
+    assert!(new(60, 1).is_ok());
+    assert_refused(new(50, 1), "kernel::argument", &["ids name 60 rows of a table of 50"]);
+    for spare in [0, 1 << 30, usize::MAX] {
+        let told = format!("room for {spare} times the 16 entries");
+        assert_refused(new(60, spare), "kernel::argument", &[&told]);
+    }
 }

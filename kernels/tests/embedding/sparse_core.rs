@@ -175,10 +175,12 @@ fn what_makes_no_kernel_is_refused() {
     let gather = sparse_core::gather(&cores, [10, 32], 100);
     assert_refused(gather, "kernel::argument", &["cannot share 100 ids"]);
     let lookup = bag(shape(3, 64, 32)).unwrap();
-    let batch = lookup.batch(&ragged(40, 60, false), Combiner::Sum);
+    let batch = lookup.batch(&ragged(11, 60, false), Combiner::Sum);
+    assert_refused(batch, "kernel::argument", &["ids name 11 rows of a table of 10"]);
+    let batch = lookup.batch(&ragged(10, 60, false), Combiner::Sum);
     assert_refused(batch, "embedding::limit", &["up to 4 ids do not fit 64 bags of 3"]);
     let lookup = bag(shape(4, 64, 32)).unwrap();
-    let batch = lookup.batch(&ragged(40, 60, false), Combiner::Mean);
+    let batch = lookup.batch(&ragged(10, 60, false), Combiner::Mean);
     assert_refused(batch, "kernel::argument", &["form Sum cannot combine bags of form Scaled"]);
     let cores = sparse_core::cores(&V5E);
     assert_refused(cores, "kernel::argument", &["v5e has no SparseCore"]);

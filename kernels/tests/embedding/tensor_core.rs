@@ -261,6 +261,39 @@ fn what_makes_no_kernel_is_refused() {
     assert_refused(step, "kernel::argument", &["rows of bf16 cannot be updated in place"]);
 }
 
+#[test]
+fn what_names_rows_that_are_not_there_is_refused() {
+    let table = TableShape::f32(10, 128);
+    let lookup = BagLookup::new(
+        &V5E,
+        table,
+        64,
+        BagForm::Ragged { n_ids: 200, form: sparse_core::BagForm::Sum },
+    );
+    let batch = lookup.unwrap().batch(&ragged(11, 20, false), Combiner::Sum);
+    assert_refused(batch, "kernel::argument", &["ids name 11 rows of a table of 10"]);
+    let fixed = BagForm::Fixed { hot: 1, combiner: Combiner::Sum };
+    let lookup = BagLookup::new(&V5E, table, 128, fixed).unwrap();
+    let bags = RawBags::fixed(&[10], 1).check(11, OutOfRange::Error).unwrap();
+    let batch = lookup.batch(&bags, Combiner::Sum);
+    assert_refused(batch, "kernel::argument", &["ids name 11 rows of a table of 10"]);
+
+    let new = |rows, n_samples| {
+        let table = TableShape::f32(rows, 128);
+        let shape = StepShape { table, n_samples, n_rows: 10, n_entries: 100 };
+        Step::new(&V5E, shape, Optimizer::Sgd { rate: 0.1 })
+    };
+    let told = ["a step of 10 rows works on 64 different ones, and the table has 63"];
+    assert_refused(new(63, 20), "kernel::argument", &told);
+    let step = new(100, 20).unwrap();
+    let plan = ragged(10, 20, false).plan_update(Combiner::Sum, &step.plan_shape()).unwrap();
+    assert!(UpdateRows::new(&step, &plan).is_ok());
+    for other in [new(99, 20), new(100, 10)] {
+        let rows = UpdateRows::new(&other.unwrap(), &plan);
+        assert_refused(rows, "kernel::argument", &["the plan names rows or samples beyond"]);
+    }
+}
+
 /// libtpu accepts every kernel on every chip, and so does the validator without a warning.
 #[cfg(feature = "mlir")]
 #[test]

@@ -1,5 +1,7 @@
 //! Arguments that make no kernel are refused before anything is traced.
 
+mod absurd;
+
 use systole::prelude::*;
 use systole::target::{GENERIC, V5E};
 use systole_kernels::flash_attention::{Attention, Band, Blocks, Heads};

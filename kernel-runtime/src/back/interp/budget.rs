@@ -1,6 +1,8 @@
 //! The memory that a run takes, counted before it starts: an allocation that fails ends the
 //! process, without a word on the line that asked for it.
 
+use super::Options;
+use super::agents::Counter;
 use super::exec::{Found, Run};
 use super::plan::{Code as Block, IndexMap, Plan};
 use super::tile::Storage;
@@ -80,6 +82,26 @@ impl Budget {
         budget
     }
 
+    /// Counts as well what so many agents know of each other, their semaphores and who has which
+    /// memory.
+    pub(super) fn with_agents(mut self, n: usize, run: &Run<'_>) -> Budget {
+        let kernel = run.kernel();
+        let semaphores = run.plan.semaphores.iter().map(|array| n_elems(&array.shape));
+        let semaphores = semaphores.fold(0, u64::saturating_add);
+        let n_memories = kernel.params.len() + kernel.scratch.len() + run.plan.scoped.len();
+        let each = (size_of::<Counter>() as u64)
+            .saturating_mul(semaphores)
+            .saturating_add((size_of::<usize>() * n_memories) as u64)
+            // A time of each of the others.
+            .saturating_add((size_of::<u32>() as u64).saturating_mul(n as u64));
+        self.shared.push(Entry {
+            what: format!("what {n} cores know of each other"),
+            loc: LocId::UNKNOWN,
+            bytes: each.saturating_mul(n as u64),
+        });
+        self
+    }
+
     /// How many of `n` threads fit into the memory that the run may take.
     ///
     /// # Errors
@@ -123,10 +145,7 @@ impl Budget {
         let mut entries: Vec<&Entry> = self.shared.iter().chain(&self.each).collect();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.bytes));
         let needed = total(&self.shared).saturating_add(total(&self.each));
-        let whose = match run.options.memory_bytes {
-            0 => "half of what the machine has free",
-            _ => "`Options::memory_bytes`",
-        };
+        let whose = whose_limit(run.options);
         let message = format!(
             "to interpret this kernel takes {} of memory, but {whose} is {}",
             mib(needed),
@@ -141,6 +160,29 @@ impl Budget {
             diagnostic = diagnostic.note(format!("{:>12}  {}", mib(entry.bytes), entry.what));
         }
         diagnostic.help("use smaller blocks and tiles, or raise `Options::memory_bytes`")
+    }
+}
+
+/// Checks that arrays of so many bytes, which a run is to be given, can be made at all.
+///
+/// # Errors
+/// If they take more than the run may.
+pub(super) fn check_arrays(bytes: u64, options: &Options) -> Result<(), Diagnostic> {
+    let limit = if options.memory_bytes == 0 { free_bytes() / 2 } else { options.memory_bytes };
+    if bytes <= limit {
+        return Ok(());
+    }
+    let whose = whose_limit(options);
+    let (bytes, limit) = (mib(bytes), mib(limit));
+    let message = format!("the operands take {bytes} of memory, but {whose} is {limit}");
+    Err(Diagnostic::error(Code::INTERP_MEMORY, message)
+        .help("run it with smaller arrays, or where there is more memory"))
+}
+
+fn whose_limit(options: &Options) -> &'static str {
+    match options.memory_bytes {
+        0 => "half of what the machine has free",
+        _ => "`Options::memory_bytes`",
     }
 }
 

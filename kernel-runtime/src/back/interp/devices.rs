@@ -4,10 +4,10 @@ use super::agents::{self, Layout};
 use super::budget::Budget;
 use super::exec::Run;
 use super::report::Reports;
+use super::rounding::rounded_params;
 use super::{Options, Outcome, Random, gather};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::ops::{DmaOp, SparseOp};
-use crate::ir::{Array, DType, Kernel, Op, Semantics};
+use crate::ir::{Array, DType, Kernel, Semantics};
 use std::sync::Arc;
 
 /// Whether a kernel runs on several cores or on subcores that meet, or knows of other devices.
@@ -63,8 +63,9 @@ pub(super) fn run(
             Err(reports.into_diagnostics())
         };
     }
+    let n_agents = Layout::count(kernel, &first.extents);
+    Budget::of(first).with_agents(n_agents, first).check(n_agents, first)?;
     let layout = Arc::new(Layout::of(&first.plan, &first.extents));
-    Budget::of(first).check(layout.n_agents(), first)?;
     let mut random = Random(options.seed);
     let mut outcomes: Option<Vec<Outcome>> = None;
     for schedule in 0..options.schedules.max(1) {
@@ -107,21 +108,6 @@ fn run_schedule(
     if all.is_empty() { Ok(outcomes) } else { Err(all.into_diagnostics()) }
 }
 
-/// Whether copies add floats, whose sums are rounded in the order in which they arrive.
-fn copies_add_floats(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.walk(kernel.body, &mut |_, op| {
-        let adds = match &op.op {
-            Op::Dma(DmaOp::Start(start)) => start.add,
-            Op::Sparse(SparseOp::Start(start)) => start.add,
-            _ => false,
-        };
-        let target = op.operands.get(1).or(op.operands.first());
-        found |= adds && target.is_some_and(|&target| kernel.ty(target).dtype().is_float());
-    });
-    found
-}
-
 /// Whether all elements are equal but for the rounding of sums in another order.
 fn is_rounding(known: &Array, found: &Array) -> bool {
     let dtype = known.dtype();
@@ -146,16 +132,15 @@ fn check_equal(
     schedule: u32,
     options: &Options,
 ) -> Result<(), Diagnostics> {
-    let outputs = kernel.params.iter().filter(|param| param.kind.is_output());
-    let outputs: Vec<_> = outputs.collect();
-    let any_order = copies_add_floats(kernel);
+    let params = kernel.params.iter().zip(rounded_params(kernel));
+    let outputs: Vec<_> = params.filter(|(param, _)| param.kind.is_output()).collect();
     for (device, (known, found)) in known.iter().zip(found).enumerate() {
         let pairs = known.outputs.iter().zip(&found.outputs).zip(&outputs);
-        let differing = pairs.into_iter().find(|((known, found), _)| {
+        let differing = pairs.into_iter().find(|((known, found), (_, rounded))| {
             // As bytes: NaN is equal to itself here.
-            known.as_bytes() != found.as_bytes() && !(any_order && is_rounding(known, found))
+            known.as_bytes() != found.as_bytes() && !(*rounded && is_rounding(known, found))
         });
-        let Some((_, param)) = differing else { continue };
+        let Some((_, (param, _))) = differing else { continue };
         let message = format!(
             "`{}` of device {device} is another in schedule {} than in schedule 1: it depends on which device or copy is faster",
             param.name,

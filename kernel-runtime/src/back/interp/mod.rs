@@ -38,6 +38,7 @@ mod ops;
 mod outputs;
 mod plan;
 mod report;
+mod rounding;
 mod semaphores;
 mod stamps;
 mod tile;
@@ -112,6 +113,8 @@ pub struct Product {
     pub lhs: DType,
     /// Element type of the right operand.
     pub rhs: DType,
+    /// Whether the kernel controls the matrix unit by itself: [`crate::ir::ops::MxuOp`].
+    pub on_unit: bool,
 }
 
 /// What a run gave.
@@ -169,6 +172,14 @@ pub fn run_devices(
 ) -> Result<Vec<Outcome>, Diagnostics> {
     let inputs: Vec<&[Array]> = inputs.iter().map(Vec::as_slice).collect();
     devices::run(valid.kernel(), &inputs, options)
+}
+
+/// Checks that arrays of so many bytes fit beside what is free, before they are made for a run.
+///
+/// # Errors
+/// If they do not.
+pub fn check_arrays(bytes: u64, options: &Options) -> Result<(), Diagnostic> {
+    budget::check_arrays(bytes, options)
 }
 
 /// Puts together what the steps of a run gave.

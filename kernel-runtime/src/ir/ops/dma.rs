@@ -16,7 +16,7 @@ pub enum Length {
     /// The value of the next length operand (an `i32` scalar): at least 1, at most what the
     /// accesses say, and a multiple of `multiple_of` by the user's promise.
     Dynamic {
-        /// A known divisor, at least 1.
+        /// A known divisor, from 1 to [`MAX_MULTIPLE`](super::MAX_MULTIPLE).
         multiple_of: usize,
     },
 }
@@ -322,6 +322,11 @@ impl DmaOp {
                 transfer.lengths.len(),
                 Sizes(&to_shape)
             )));
+        }
+        for length in &transfer.lengths {
+            if let Length::Dynamic { multiple_of } = *length {
+                super::memory::check_promise(name, multiple_of)?;
+            }
         }
         Ok(())
     }

@@ -13,9 +13,23 @@ pub enum Start {
     /// At the value of the next dynamic operand (an `i32` scalar), which the user promises to be
     /// a multiple of `multiple_of`.
     Dynamic {
-        /// A known divisor, at least 1.
+        /// A known divisor, from 1 to [`MAX_MULTIPLE`].
         multiple_of: usize,
     },
+}
+
+/// The largest number that a scalar can be promised to be a multiple of: it is an `i32`.
+pub const MAX_MULTIPLE: usize = i32::MAX as usize;
+
+/// Checks the promise that an `i32` scalar is a multiple of a number.
+pub(super) fn check_promise(name: &str, multiple_of: usize) -> Result<(), InferError> {
+    if (1..=MAX_MULTIPLE).contains(&multiple_of) {
+        return Ok(());
+    }
+    Err(InferError::index(format!(
+        "`{name}` is promised a multiple of {multiple_of}, and of `i32` that is 0 alone"
+    ))
+    .help(format!("promise a divisor from 1 to {MAX_MULTIPLE}")))
 }
 
 /// What an access touches along one axis.
@@ -96,7 +110,10 @@ impl Access {
         for (axis, (dim, &size)) in self.dims.iter().zip(shape).enumerate() {
             let start = match dim.start {
                 Start::Static(start) => start,
-                Start::Dynamic { .. } => 0,
+                Start::Dynamic { multiple_of } => {
+                    check_promise(name, multiple_of)?;
+                    0
+                }
             };
             let last = dim
                 .size

@@ -28,7 +28,7 @@ pub use elementwise::{Binary, Compare, Elementwise, Literal, Unary};
 pub use indirect::{
     Direction, Indirect, IndirectOperands, IndirectRef, IndirectStart, IndirectValues,
 };
-pub use memory::{Access, AccessDim, MemoryOp, Start};
+pub use memory::{Access, AccessDim, MAX_MULTIPLE, MemoryOp, Start};
 pub use mxu::MxuOp;
 pub use random::RandomOp;
 pub use reduce::{ReduceKind, ReduceOp};

@@ -43,6 +43,9 @@ pub enum MxuOp {
     },
 }
 
+/// The largest number of a unit, a register or a row: they are `i32` in what a chip is told.
+const MAX_NUMBER: usize = i32::MAX as usize;
+
 impl MxuOp {
     /// The name in the text form.
     pub fn mnemonic(&self) -> &'static str {
@@ -62,6 +65,29 @@ impl MxuOp {
         }
     }
 
+    /// No number of a unit, a register or a row is beyond what an `i32` counts.
+    fn check_numbers(&self, n_rows: usize) -> Result<(), InferError> {
+        let (what, number) = match *self {
+            MxuOp::PushRhs { register, .. } => ("register", Some(register)),
+            MxuOp::AccLhs { row, load, .. } if load.is_none_or(|load| load <= MAX_NUMBER) => {
+                ("row", row.checked_add(n_rows))
+            }
+            MxuOp::AccLhs { load, .. } => ("register", load),
+            MxuOp::Pop { row, .. } => ("row", row.checked_add(n_rows)),
+        };
+        let (what, number) =
+            if self.unit() > MAX_NUMBER { ("unit", Some(self.unit())) } else { (what, number) };
+        if number.is_some_and(|number| number <= MAX_NUMBER) {
+            return Ok(());
+        }
+        let number = number.map_or("2^64".to_string(), |number| number.to_string());
+        Err(InferError::index(format!(
+            "`{}` reaches {what} {number}; units, registers and rows end at {MAX_NUMBER}",
+            self.mnemonic()
+        ))
+        .help("they are counted from 0; a chip has a few units and some thousand rows"))
+    }
+
     /// The type rule; see [`super::Op::infer`].
     pub(crate) fn infer(&self, operands: &[&Type]) -> Result<Results, InferError> {
         let name = self.mnemonic();
@@ -70,6 +96,7 @@ impl MxuOp {
             if shape.len() != 2 || shape.contains(&0) {
                 return Err(InferError::shape(format!("`{name}` gives a matrix, not {shape:?}")));
             }
+            self.check_numbers(shape[0])?;
             return Ok(smallvec![Type::Tile { dtype: DType::F32, shape: shape.clone() }]);
         }
         expect_operands(name, operands, 1)?;
@@ -83,6 +110,7 @@ impl MxuOp {
             let what = if matches!(self, MxuOp::PushRhs { .. }) { "a square" } else { "a matrix" };
             return Err(InferError::shape(format!("`{name}` takes {what}, not `{}`", operands[0])));
         }
+        self.check_numbers(shape[0])?;
         Ok(Results::new())
     }
 }

@@ -118,14 +118,16 @@ impl ShapeOp {
             ShapeOp::Reshape(shape) => {
                 expect_operands(name, operands, 1)?;
                 let (_, from) = expect_tile(name, operands[0])?;
-                let n_from = from.iter().product::<usize>();
-                let n_to = shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
-                if n_to != Some(n_from) {
-                    let n_to = n_to.map_or("too many".to_string(), |n| n.to_string());
+                let (n_from, n_to) = (n_elems(from), n_elems(shape));
+                if n_from.is_none() || n_to != n_from {
+                    let told =
+                        |n: Option<usize>| n.map_or("too many".to_string(), |n| n.to_string());
                     return Err(InferError::shape(format!(
-                        "`reshape`: {} has {n_from} elements, {} has {n_to}",
+                        "`reshape`: {} has {} elements, {} has {}",
                         Sizes(from),
-                        Sizes(shape)
+                        told(n_from),
+                        Sizes(shape),
+                        told(n_to)
                     )));
                 }
                 shape.clone()
@@ -143,7 +145,7 @@ impl ShapeOp {
             ShapeOp::Extract => {
                 expect_operands(name, operands, 1)?;
                 let (dtype, shape) = expect_tile(name, operands[0])?;
-                if shape.iter().product::<usize>() != 1 {
+                if n_elems(shape) != Some(1) {
                     return Err(InferError::shape(format!(
                         "`extract` takes a tile of one element, not {}",
                         Sizes(shape)
@@ -157,6 +159,11 @@ impl ShapeOp {
         expect_nonzero(name, &shape)?;
         Ok(smallvec![Type::Tile { dtype: operands[0].dtype(), shape }])
     }
+}
+
+/// The number of elements; `None` if it is beyond what a `usize` counts.
+fn n_elems(shape: &[usize]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |n, &size| n.checked_mul(size))
 }
 
 fn expect_axis(name: &str, axis: usize, shape: &[usize]) -> Result<(), InferError> {
@@ -222,6 +229,13 @@ fn infer_roll(
                 "`roll` along axis {axis} cannot count its rows along the same axis"
             )));
         }
+        if stride.by > i32::MAX as usize {
+            return Err(InferError::shape(format!(
+                "`roll` turns each row {} elements further, and shifts are `i32`",
+                stride.by
+            ))
+            .help(format!("take it modulo the {} elements of the axis", shape[axis])));
+        }
     }
     if *operands[1] != Type::Scalar(DType::I32) {
         return Err(InferError::ty(format!(
@@ -271,7 +285,7 @@ fn infer_concat(axis: usize, operands: &[&Type]) -> Result<Shape, InferError> {
                 operands[0]
             )));
         }
-        shape[axis] += other[axis];
+        shape[axis] = shape[axis].saturating_add(other[axis]);
     }
     Ok(shape)
 }

@@ -86,8 +86,13 @@ fn check_grid(context: &mut Context<'_>, target: &Target, cores: &SparseCores) {
     }
 }
 
+/// The bytes of an element in the memory of a core.
+fn element_bytes(dtype: DType) -> usize {
+    dtype.memory_bits().div_ceil(8)
+}
+
 fn bytes_of(dtype: DType, shape: &[usize]) -> u64 {
-    shape.iter().fold(dtype.size_bytes() as u64, |n, &size| n.saturating_mul(size as u64))
+    shape.iter().fold(element_bytes(dtype) as u64, |n, &size| n.saturating_mul(size as u64))
 }
 
 fn check_tensors(context: &mut Context<'_>) {
@@ -111,7 +116,7 @@ fn check_tensors(context: &mut Context<'_>) {
             );
             continue;
         }
-        let is_kept = param.dtype.size_bytes() == 4 && shape.last() == Some(&ROW_LANES);
+        let is_kept = element_bytes(param.dtype) == 4 && shape.last() == Some(&ROW_LANES);
         if shape.len() < 2 || is_kept {
             continue;
         }
@@ -135,7 +140,7 @@ fn check_tensors(context: &mut Context<'_>) {
 /// What scratch takes of a subcore's memory: rows are padded to whole pieces.
 fn scratch_bytes(dtype: DType, shape: &[usize]) -> u64 {
     let Some((&last, outer)) = shape.split_last() else { return 0 };
-    let row = (last * dtype.size_bytes()).next_multiple_of(PIECE_BYTES) as u64;
+    let row = (last * element_bytes(dtype)).next_multiple_of(PIECE_BYTES) as u64;
     outer.iter().fold(row, |n, &size| n.saturating_mul(size as u64))
 }
 
@@ -229,7 +234,7 @@ fn check_register(
     loc: LocId,
 ) {
     let Type::Tile { dtype, shape } = ty else { return };
-    let is_wide = dtype.size_bytes() == 4 || *dtype == DType::Bool;
+    let is_wide = element_bytes(*dtype) == 4;
     let fits = matches!(shape[..], [n] if n == cores.lanes || n == 1);
     if fits && is_wide {
         return;
@@ -291,7 +296,7 @@ fn check_pieces(context: &mut Context<'_>, reference: Value, access: &Access, lo
     if space == MemorySpace::Smem || dim.stride != 1 && dim.size > 1 {
         return;
     }
-    let piece = PIECE_BYTES / ty.dtype().size_bytes();
+    let piece = PIECE_BYTES / element_bytes(ty.dtype());
     let aligned = match dim.start {
         Start::Static(start) => start.is_multiple_of(piece),
         Start::Dynamic { multiple_of } => multiple_of.is_multiple_of(piece),
@@ -326,11 +331,11 @@ fn check_width(context: &mut Context<'_>, reference: Value, access: &Access, loc
     let dtype = kernel.ty(reference).dtype();
     let row = &access.tile_shape()[1..];
     let n_elems: usize = row.iter().product();
-    let bytes = n_elems * dtype.size_bytes();
+    let bytes = n_elems * element_bytes(dtype);
     if bytes.is_multiple_of(ROW_BYTES) {
         return;
     }
-    let to = ROW_BYTES / dtype.size_bytes();
+    let to = ROW_BYTES / element_bytes(dtype);
     let message = format!(
         "a row of `{}` has {n_elems} elements of `{dtype}`, {bytes} bytes: indirect copies move \
          multiples of {ROW_BYTES}",

@@ -60,13 +60,13 @@ fn chunk_of(
     item_bytes: usize,
     taken_bytes: usize,
 ) -> Result<usize, Diagnostics> {
-    let room = tile_bytes(cores).saturating_sub(taken_bytes + 4096);
-    let fits = |chunk: &usize| n.is_multiple_of(*chunk) && chunk * item_bytes <= room;
+    let room = tile_bytes(cores).saturating_sub(taken_bytes.saturating_add(4096));
+    let fits = |chunk: &usize| n.is_multiple_of(*chunk) && chunk.saturating_mul(item_bytes) <= room;
     (1..=MAX_CHUNK / ALIGN).rev().map(|k| k * ALIGN).find(fits).ok_or_else(|| {
         crate::refuse(
             format!(
                 "{ALIGN} rows at a time take {} bytes, and a subcore has {room}",
-                ALIGN * item_bytes
+                item_bytes.saturating_mul(ALIGN)
             ),
             "cut the table by columns, or look up shorter bags",
         )
@@ -74,6 +74,7 @@ fn chunk_of(
 }
 
 fn check_width(cores: &SparseCores, width: usize) -> Result<(), Diagnostics> {
+    crate::check_most(&[("elements of a row", width, crate::MAX_SIZE)])?;
     if width > 0 && width.is_multiple_of(cores.lanes) {
         return Ok(());
     }
@@ -86,10 +87,11 @@ fn check_width(cores: &SparseCores, width: usize) -> Result<(), Diagnostics> {
 /// The number of ids, or bags, that a kernel takes for `n`: so many that each subcore has an equal
 /// run of whole chunks.
 pub fn padded(cores: &SparseCores, n: usize) -> usize {
-    n.max(1).next_multiple_of(n_units(cores) * 2 * ALIGN)
+    super::rounded(n, n_units(cores) * 2 * ALIGN)
 }
 
 fn check_padded(cores: &SparseCores, n: usize, what: &str) -> Result<usize, Diagnostics> {
+    crate::check_most(&[(what, n, crate::MAX_SIZE)])?;
     if n > 0 && n == padded(cores, n) {
         return Ok(n / n_units(cores));
     }
@@ -109,6 +111,7 @@ pub fn gather(
     [rows, width]: [usize; 2],
     n_ids: usize,
 ) -> Result<Kernel, Diagnostics> {
+    crate::check_most(&[("elements of a row", width, crate::MAX_SIZE)])?;
     let n = check_padded(cores, n_ids, "ids")?;
     let chunk = chunk_of(cores, n, 2 * (4 * width + 4), 0)?;
     let kernel = lookup::gather_rows(*cores, chunk);
@@ -167,6 +170,13 @@ impl BagLookup {
             ));
         }
         let n = check_padded(cores, n_bags, "bags")?;
+        let n_ids = hot.saturating_mul(n_bags);
+        if n_ids > crate::MAX_SIZE {
+            return Err(super::over_limit(
+                format!("{n_bags} bags of {hot} ids have {n_ids} ids, more than 2^31 - 1"),
+                "look them up in several batches",
+            ));
+        }
         // Chunks of sums go in pairs.
         let n = if form == BagForm::Weighted { n } else { n / 2 };
         let chunk = chunk_of(cores, n, 8 * width + 8 * hot + 4, 0)?;
@@ -202,10 +212,11 @@ impl BagLookup {
     /// Lays bags out for the kernel, the rest of its bags empty; empty bags give zeros.
     ///
     /// # Errors
-    /// As [`Bags::gains`]; if there are more bags, or longer ones; if the form has no place for
-    /// their factors.
+    /// As [`Bags::gains`]; if there are more bags, or longer ones, or ids of another table; if the
+    /// form has no place for their factors.
     pub fn batch(&self, bags: &Bags, combiner: Combiner) -> Result<BagBatch, Diagnostics> {
-        let BagShape { hot, n_bags, .. } = self.shape;
+        let BagShape { table: [rows, _], hot, n_bags } = self.shape;
+        super::check_rows(bags, rows)?;
         if bags.max_hot() > hot || bags.n_bags() > n_bags {
             return Err(super::over_limit(
                 format!(
@@ -309,6 +320,7 @@ pub fn step(
     let StepShape { table: [rows, width], n_samples, rows_per_list, entries_per_list } = *shape;
     check_width(cores, width)?;
     for n in [rows_per_list, entries_per_list] {
+        crate::check_most(&[("rows or entries of a list", n, crate::MAX_SIZE / n_units(cores))])?;
         if n == 0 || !n.is_multiple_of(ALIGN) {
             return Err(crate::refuse(
                 format!("a list of {n} is no multiple of {ALIGN} long"),
@@ -317,11 +329,12 @@ pub fn step(
         }
     }
     // Sums of the lists, out of which the subcores' own memory is taken too.
-    let sums = rows_per_list * width * 4;
-    let common = (1..=rows_per_list.min(entries_per_list))
-        .rev()
-        .find(|n| rows_per_list.is_multiple_of(*n) && entries_per_list.is_multiple_of(*n));
-    let n = common.unwrap_or(ALIGN);
+    let sums = rows_per_list.saturating_mul(width).saturating_mul(4);
+    // What divides both.
+    let (mut n, mut rest) = (rows_per_list, entries_per_list);
+    while rest != 0 {
+        (n, rest) = (rest, n % rest);
+    }
     let item = 4 * (3 * width + ROW_ACCUMULATOR_WIDTH + 3);
     let chunk = chunk_of(cores, n, item, sums)?;
     let lists = Lists { cores: *cores, n_rows: rows_per_list, n_entries: entries_per_list, chunk };

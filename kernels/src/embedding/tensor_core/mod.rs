@@ -65,7 +65,8 @@ impl TableShape {
     }
 
     pub(super) fn check(&self) -> Result<(), Diagnostics> {
-        if self.rows == 0 || self.width == 0 || self.rows > i32::MAX as usize {
+        crate::check_most(&[("elements of a row", self.width, crate::MAX_SIZE)])?;
+        if self.rows == 0 || self.width == 0 || self.rows > crate::MAX_SIZE {
             let message =
                 format!("a table of {} x {} has no rows to look up", self.rows, self.width);
             return Err(crate::refuse(message, "give it between 1 and 2^31 - 1 rows"));
@@ -92,8 +93,8 @@ impl TableShape {
     /// Rows of a unit: as many as the buffers have room for.
     fn unit_rows(&self) -> usize {
         // Every row of a pair takes room, and rows are padded to whole registers.
-        let row_bytes = 4 * self.width.next_multiple_of(128);
-        let fitting = BUFFER_BYTES / (rows::SLOTS * row_bytes);
+        let row_bytes = super::rounded(self.width, 128).saturating_mul(4 * rows::SLOTS);
+        let fitting = BUFFER_BYTES / row_bytes;
         let fitting = if fitting == 0 { 0 } else { 1 << fitting.ilog2() };
         fitting.min(*UNIT_ROWS.end())
     }
@@ -105,7 +106,7 @@ impl TableShape {
     /// The number of ids, or bags of a fixed length, that a kernel for this target takes for `n`:
     /// whole units, as many on each core.
     pub fn padded(&self, target: &Target, n: usize) -> usize {
-        n.max(1).next_multiple_of(n_cores(target) * self.unit_rows().max(1))
+        super::rounded(n, n_cores(target) * self.unit_rows().max(1))
     }
 
     /// The most ids, or bags of `hot` ids each, of one call.
@@ -224,7 +225,7 @@ impl BagLookup {
                 "give zeros, or a length of at least 1",
             ));
         }
-        check_words(lookup.tables().iter().map(|(_, n)| n).sum())?;
+        check_words(lookup.tables().iter().fold(0, |sum, (_, n)| n.saturating_add(sum)))?;
         Ok(lookup)
     }
 
@@ -232,14 +233,14 @@ impl BagLookup {
     pub fn padded(target: &Target, table: TableShape, n: usize, form: BagForm) -> usize {
         match form {
             BagForm::Fixed { .. } => table.padded(target, n),
-            BagForm::Ragged { .. } => n.max(1).next_multiple_of(n_cores(target) * CHUNK),
+            BagForm::Ragged { .. } => super::rounded(n, n_cores(target) * CHUNK),
         }
     }
 
     /// Rows that ragged bags may fill, the waste at the end of each chunk included.
     fn n_places(&self, n_ids: usize) -> usize {
         let n_rows = self.ring.n_rows;
-        (n_ids.div_ceil(n_rows) + self.n_bags / CHUNK) * n_rows
+        n_ids.div_ceil(n_rows).saturating_add(self.n_bags / CHUNK).saturating_mul(n_rows)
     }
 
     /// Types and lengths of the arrays that it takes before the table.
@@ -289,8 +290,10 @@ impl BagLookup {
     /// length, the rest are bags of row 0.)
     ///
     /// # Errors
-    /// As [`Bags::gains`]; if there are more bags or ids; if the form is not theirs.
+    /// As [`Bags::gains`]; if there are more bags or ids, or ids of another table; if the form is
+    /// not theirs.
     pub fn batch(&self, bags: &Bags, combiner: Combiner) -> Result<BagBatch, Diagnostics> {
+        super::check_rows(bags, self.table.rows)?;
         if bags.n_bags() > self.n_bags {
             return Err(super::over_limit(
                 format!("{} bags do not fit {}", bags.n_bags(), self.n_bags),

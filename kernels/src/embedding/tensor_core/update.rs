@@ -4,6 +4,7 @@
 //! it. A second kernel fetches the rows, changes them and sends them back. No row is named twice, so
 //! that rows may be on their way in and out in any order.
 
+use super::super::rounded;
 use super::{BagBatch, BagForm, BagLookup, CHUNK, TableShape, step};
 use crate::embedding::sparse_core::{self, integers};
 use crate::embedding::{Bags, Combiner, Optimizer, UpdatePlan, UpdateShape};
@@ -36,7 +37,8 @@ impl Step {
     /// A step of this shape; the number of rows is rounded up as the lookup of bags needs it.
     ///
     /// # Errors
-    /// If the table is not `f32`, or what is needed of a batch is too much for one call.
+    /// If the table is not `f32` or has fewer rows than [`Step::n_rows`], or what is needed of a
+    /// batch is too much for one call.
     pub fn new(
         target: &Target,
         shape: StepShape,
@@ -50,12 +52,25 @@ impl Step {
         }
         let form = sparse_core::BagForm::Weighted;
         // Lists of a plan end at multiples of 8.
-        let n_entries = shape.n_entries.max(1).next_multiple_of(8);
+        let n_entries = rounded(shape.n_entries, 8);
         let form = BagForm::Ragged { n_ids: n_entries, form };
         let samples = TableShape::f32(shape.n_samples, shape.table.width);
-        let n_rows = BagLookup::padded(target, samples, shape.n_rows, form);
+        let n_rows = Step::n_rows(target, shape.n_rows);
+        if n_rows > shape.table.rows {
+            let message = format!(
+                "a step of {} rows works on {n_rows} different ones, and the table has {}",
+                shape.n_rows, shape.table.rows
+            );
+            return Err(crate::refuse(message, "give the table's array rows that no id names"));
+        }
         let gradient = BagLookup::new(target, samples, n_rows, form)?;
         Ok(Step { shape: StepShape { n_rows, n_entries, ..shape }, optimizer, gradient })
+    }
+
+    /// The rows that a step for so many works on, those that pad the last unit included: a table
+    /// has at least as many.
+    pub fn n_rows(target: &Target, n: usize) -> usize {
+        rounded(n, super::n_cores(target) * CHUNK)
     }
 
     /// What a batch is planned for.
@@ -115,7 +130,7 @@ impl UpdateRows {
     /// # Errors
     /// If it was not.
     pub fn new(step: &Step, plan: &UpdatePlan) -> Result<UpdateRows, Diagnostics> {
-        let StepShape { n_rows, n_samples, .. } = step.shape;
+        let StepShape { table, n_rows, n_samples, .. } = step.shape;
         if plan.n_lists != 1 || plan.rows_per_list != n_rows {
             return Err(crate::refuse(
                 format!(
@@ -123,6 +138,16 @@ impl UpdateRows {
                     plan.n_lists, plan.rows_per_list
                 ),
                 "plan the update with `Step::plan_shape`",
+            ));
+        }
+        let is_within = |ids: &[i32], n: usize| ids.iter().all(|&id| (id as usize) < n);
+        if !is_within(&plan.rows, table.rows) || !is_within(&plan.samples, n_samples) {
+            return Err(crate::refuse(
+                format!(
+                    "the plan names rows or samples beyond the {} and {n_samples} of the step",
+                    table.rows
+                ),
+                "plan the update with `Step::plan_shape`, of bags of as many samples",
             ));
         }
         let offsets: Vec<u32> = plan.starts.iter().map(|&start| start as u32).collect();

@@ -59,19 +59,9 @@ impl Layout {
     /// run over cores; and over subcores, where these know of each other.
     pub(in super::super) fn of(plan: &Plan<'_>, extents: &[i64]) -> Layout {
         let kernel = plan.kernel;
-        let steps = |semantics: Semantics| -> Vec<(usize, i64)> {
-            let axes = kernel.grid.iter().enumerate();
-            let axes = axes.filter(|(_, axis)| axis.semantics == semantics);
-            axes.map(|(axis, _)| (axis, extents[axis])).collect()
-        };
-        let core_axes = steps(Semantics::CoreParallel);
-        let subcore_axes = match subcores_meet(kernel) {
-            true => steps(Semantics::SubcoreParallel),
-            false => Vec::new(),
-        };
-        let n = |axes: &[(usize, i64)]| axes.iter().map(|&(_, extent)| extent as usize).product();
-        let (n_devices, n_cores, n_subcores): (usize, usize, usize) =
-            (kernel.n_devices(), n(&core_axes), n(&subcore_axes));
+        let (core_axes, subcore_axes) = unit_axes(kernel, extents);
+        let (n_devices, n_cores, n_subcores) =
+            (kernel.n_devices(), n_steps(&core_axes), n_steps(&subcore_axes));
         let mut agents = Vec::new();
         for device in 0..n_devices {
             for core in 0..n_cores {
@@ -85,6 +75,13 @@ impl Layout {
         let mut layout = Layout { agents, n_devices, n_cores, n_subcores, ..Layout::default() };
         layout.share(plan);
         layout
+    }
+
+    /// The number of agents that [`Layout::of`] makes, without making them.
+    pub(in super::super) fn count(kernel: &Kernel, extents: &[i64]) -> usize {
+        let (core_axes, subcore_axes) = unit_axes(kernel, extents);
+        let units = n_steps(&core_axes).saturating_mul(n_steps(&subcore_axes));
+        units.saturating_mul(kernel.n_devices())
     }
 
     fn share(&mut self, plan: &Plan<'_>) {
@@ -197,6 +194,26 @@ impl Layout {
         }
         parts.join(" of ")
     }
+}
+
+/// The grid axes that run over cores and over subcores, with their extents.
+type UnitAxes = Vec<(usize, i64)>;
+
+fn unit_axes(kernel: &Kernel, extents: &[i64]) -> (UnitAxes, UnitAxes) {
+    let steps = |semantics: Semantics| -> UnitAxes {
+        let axes = kernel.grid.iter().enumerate();
+        let axes = axes.filter(|(_, axis)| axis.semantics == semantics);
+        axes.map(|(axis, _)| (axis, extents[axis])).collect()
+    };
+    let subcore_axes = match subcores_meet(kernel) {
+        true => steps(Semantics::SubcoreParallel),
+        false => Vec::new(),
+    };
+    (steps(Semantics::CoreParallel), subcore_axes)
+}
+
+fn n_steps(axes: &[(usize, i64)]) -> usize {
+    axes.iter().fold(1, |n, &(_, extent)| n.saturating_mul(usize::try_from(extent).unwrap_or(0)))
 }
 
 /// Whether subcores of one core share memory or wait for each other: then they run at the same

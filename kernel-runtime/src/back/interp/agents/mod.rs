@@ -24,4 +24,4 @@ mod world;
 pub(super) use layout::{Group, Layout, subcores_meet};
 pub(super) use run::run;
 pub(super) use schedule::Link;
-pub(super) use world::{SemaphoreId, World};
+pub(super) use world::{Counter, SemaphoreId, World};

@@ -25,8 +25,7 @@ impl Executor<'_> {
         let (m, k, n) = op.sizes(lhs_ty.shape(), rhs_ty.shape());
         let sizes = Sizes { m, k, n };
         let dtypes = (lhs_ty.dtype(), rhs_ty.dtype());
-        let product = Product { op: *op, sizes: [m, k, n], lhs: dtypes.0, rhs: dtypes.1 };
-        *self.found.products.entry(product).or_default() += 1;
+        self.count_product(op, sizes, dtypes, false);
         let (lhs, rhs) = (self.tile(inst, 0)?, self.tile(inst, 1)?);
         let data = match (&lhs.data, &rhs.data) {
             (Data::I32(x), Data::I32(y)) => {
@@ -50,6 +49,18 @@ impl Executor<'_> {
         self.pool.give(rhs.data);
         self.set_tile(inst, data, poison);
         Ok(())
+    }
+
+    /// Notes that a product was run, on a unit under the kernel's own control or by `dot`.
+    pub(super) fn count_product(
+        &mut self,
+        op: &DotOp,
+        Sizes { m, k, n }: Sizes,
+        (lhs, rhs): (DType, DType),
+        on_unit: bool,
+    ) {
+        let product = Product { op: *op, sizes: [m, k, n], lhs, rhs, on_unit };
+        *self.found.products.entry(product).or_default() += 1;
     }
 }
 

@@ -92,6 +92,7 @@ impl Executor<'_> {
         let (n, sizes) = (rhs.size, Sizes { m, k, n: rhs.size });
         let op = DotOp { transpose_rhs: rhs.transpose, ..DotOp::default() };
         let dtypes = (dtype, rhs.dtype);
+        self.count_product(&op, sizes, dtypes, true);
         let sums = float_dot(&mut self.pool, &op, sizes, dtypes, (&lhs.data, &rhs.tile.data));
         let poison = dot_poison(&op, sizes, lhs.poison.as_ref(), rhs.tile.poison.as_ref());
         let ids = poison.map_or_else(|| vec![0; m * n], |poison| poison.to_ids(m * n));

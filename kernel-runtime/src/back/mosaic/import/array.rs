@@ -97,7 +97,10 @@ pub(super) fn signless(array: &Array) -> Array {
 pub(super) fn shard(array: &Array, ty: &ArrayType, device: usize, n_devices: usize) -> Array {
     let whole = array.shape();
     let is_split = whole.len() == ty.shape.len()
-        && whole.first().zip(ty.shape.first()).is_some_and(|(all, own)| *all == own * n_devices)
+        && whole
+            .first()
+            .zip(ty.shape.first())
+            .is_some_and(|(all, own)| own.checked_mul(n_devices) == Some(*all))
         && whole[1..] == ty.shape[1..];
     if !is_split {
         return array.clone();

@@ -1,11 +1,11 @@
 //! From a call of a `#[tpu_kernel]` on tensors to the op, which is made once.
 
 use super::{KernelOp, VjpFn};
-use crate::diag::{Diagnostics, Span};
+use crate::diag::Diagnostics;
 use crate::ir::Element;
-use crate::run::call::{CallArg, Caller};
+use crate::run::call::{CallArg, Caller, called_here};
 use crate::run::dispatch::apply_all;
-use crate::run::graph::{At, KeyWriter};
+use crate::run::graph::KeyWriter;
 use crate::run::jit::Outcome;
 use crate::run::op::Op;
 use crate::run::tensor::{DynTensor, Kind, Tensor};
@@ -142,7 +142,7 @@ impl Caller for TensorCaller {
 /// The op that a kernel is for these arguments.
 fn op(kernel: &dyn KernelFn, args: &[DynTensor]) -> Result<Arc<KernelOp>, Diagnostics> {
     let Some(key) = kernel.key() else {
-        return KernelOp::of(kernel, &args.iter().collect::<Vec<_>>()).map(Arc::new);
+        return KernelOp::traced(kernel, &args.iter().collect::<Vec<_>>()).map(Arc::new);
     };
     let mut written = KeyWriter::default();
     key.write(&mut written);
@@ -153,17 +153,9 @@ fn op(kernel: &dyn KernelFn, args: &[DynTensor]) -> Result<Arc<KernelOp>, Diagno
     if let Some(op) = OPS.with_borrow(|ops| ops.find(bytes, &key)) {
         return Ok(op);
     }
-    let op = Arc::new(KernelOp::of(kernel, &args.iter().collect::<Vec<_>>())?);
+    let op = Arc::new(KernelOp::traced(kernel, &args.iter().collect::<Vec<_>>())?);
     OPS.with_borrow_mut(|ops| ops.keep(bytes, &key, &op));
     Ok(op)
-}
-
-/// Adds the line of the call.
-pub(super) fn called_here(mut error: Diagnostics, at: At) -> Diagnostics {
-    for diagnostic in &mut error.0 {
-        *diagnostic = diagnostic.clone().at(Span::from_location(at), "the kernel is called here");
-    }
-    error
 }
 
 impl<'a, T: Kind> CallArg<'a> for &'a Tensor<T> {

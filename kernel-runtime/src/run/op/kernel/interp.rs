@@ -1,11 +1,11 @@
 //! Kernels of tensor programs in the checking interpreter, called from inside the program.
 
 use super::KernelOp;
-use super::call::called_here;
 use crate::back::interp;
 use crate::diag::{Code, Diagnostic, Diagnostics, Span};
 use crate::ir::{Array, DType, Shape};
 use crate::pjrt::{HostCall, HostFrame, Plugin};
+use crate::run::call::called_here;
 use crate::run::device::{Device, device_error};
 use crate::run::dispatch::mode::{Mode, mode};
 use crate::run::graph::emit::Emit;

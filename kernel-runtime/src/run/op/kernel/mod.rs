@@ -14,6 +14,7 @@ use crate::diag::{Code, Diagnostics};
 use crate::ir::kernel::Param;
 use crate::ir::{DType, Extent, GridAxis, Kernel, ParamKind, Shape};
 use crate::run::bounded::{Bounded, Bounds};
+use crate::run::call::called_here;
 use crate::run::dispatch::{apply_all, current_device};
 use crate::run::graph::Ty;
 use crate::run::graph::emit::Emit;
@@ -88,7 +89,13 @@ impl KernelOp {
     ///
     /// # Errors
     /// Arguments that do not fit, and every mistake in the kernel's body.
+    #[track_caller]
     pub fn of(kernel: &dyn KernelFn, inputs: &[&DynTensor]) -> Result<KernelOp, Diagnostics> {
+        let at = Location::caller();
+        KernelOp::traced(kernel, inputs).map_err(|errors| called_here(errors, at))
+    }
+
+    fn traced(kernel: &dyn KernelFn, inputs: &[&DynTensor]) -> Result<KernelOp, Diagnostics> {
         if let Some(failure) = inputs.iter().find_map(|input| input.node().failure()) {
             return Err((*failure).clone());
         }

@@ -51,12 +51,15 @@ impl<'m> Importer<'m> {
             None => 0,
             Some(_) => self.int_attr(op, "priority")?,
         };
+        let Ok(priority) = u32::try_from(priority) else {
+            return Err(self.wrong(format!("a copy has the priority {priority}")).into());
+        };
         let start = DmaStart {
             transfer: ends.transfer.clone(),
             semaphore: semaphore.access.clone(),
             source_semaphore: source_semaphore.as_ref().map(|part| part.access.clone()),
             peer,
-            priority: u32::try_from(priority).unwrap_or(0),
+            priority,
             add: false,
             strict: self.flag(op, "strict_ordering")?,
             fresh: false,

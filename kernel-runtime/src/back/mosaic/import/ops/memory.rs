@@ -2,7 +2,9 @@
 
 use super::super::body::{Importer, Index, Outcome, Val};
 use super::super::read::ast::{Op, Type, ValueId};
-use crate::ir::ops::{Access, AccessDim, Binary, Elementwise, Literal, MemoryOp, SparseOp, Start};
+use crate::ir::ops::{
+    Access, AccessDim, Binary, Elementwise, Literal, MAX_MULTIPLE, MemoryOp, SparseOp, Start,
+};
 use crate::ir::{self, DType, MemorySpace};
 use smallvec::SmallVec;
 
@@ -268,16 +270,21 @@ impl<'m> Importer<'m> {
     fn assume_multiple(&mut self, op: &'m Op) -> Outcome<()> {
         self.only(op, &["multiple"])?;
         let multiple = self.int_attr(op, "multiple")?;
+        let Some(multiple) =
+            usize::try_from(multiple).ok().filter(|n| (1..=MAX_MULTIPLE).contains(n))
+        else {
+            let message = format!("a promise of a multiple of {multiple}, which is 0 alone");
+            return Err(self.wrong(message).into());
+        };
         let operand = self.operand(op, 0)?;
         if !self.same_type(operand, *op.results.first().unwrap_or(&operand)) {
             return Err(self.wrong("a promise changes the type of its value").into());
         }
         let val = match self.val(operand)?.clone() {
             Val::Ir { value, multiple: known } => {
-                let multiple = usize::try_from(multiple).unwrap_or(1).max(1);
                 // Both hold, so their least common multiple does.
                 let both = known / gcd(known, multiple) * multiple;
-                Val::Ir { value, multiple: if both <= i32::MAX as usize { both } else { multiple } }
+                Val::Ir { value, multiple: if both <= MAX_MULTIPLE { both } else { multiple } }
             }
             other => other,
         };

@@ -32,7 +32,10 @@ impl<'m> Importer<'m> {
     }
 
     fn first_row(&self, op: &Op) -> Outcome<usize> {
-        Ok(self.place_attr(op, "acc")?.saturating_mul(ROWS_PER_ADDRESS))
+        let address = self.place_attr(op, "acc")?;
+        address.checked_mul(ROWS_PER_ADDRESS).ok_or_else(|| {
+            self.wrong(format!("`{}` has {address} for `acc`", short_name(op))).into()
+        })
     }
 
     fn push_rhs(&mut self, op: &'m Op) -> Outcome<()> {
