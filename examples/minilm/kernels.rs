@@ -4,7 +4,7 @@
 use systole::diag::Diagnostics;
 use systole::ir::Kernel;
 use systole::prelude::*;
-use systole::run::{KernelOp, Tensor};
+use systole::run::{KernelOp, Tensor, precision};
 use systole::target::Target;
 use systole::trace::ArgSpec;
 use systole_kernels::{encoder_attention, layer_norm};
@@ -14,12 +14,13 @@ use systole_kernels::{encoder_attention, layer_norm};
 fn linear_gelu(
     #[comptime] rows: usize,
     #[comptime] cols: usize,
+    #[comptime] precision: Precision,
     #[block(m: rows @ i, k)] x: In<f32>,
     #[block(n: cols @ j, k)] w: In<f32>,
     #[block(n: cols @ j)] bias: In<f32>,
     #[block(m: rows @ i, n: cols @ j)] y: Out<f32>,
 ) {
-    let op = DotOp { transpose_rhs: true, precision: Precision::Highest, ..DotOp::default() };
+    let op = DotOp { transpose_rhs: true, precision, ..DotOp::default() };
     let x = dot_with(x[..], w[..], op) + bias[..].reshape([1, cols]);
     y[..] = x * 0.5 * ((x * std::f32::consts::FRAC_1_SQRT_2).erf() + 1.0);
 }
@@ -50,9 +51,11 @@ pub(crate) fn attend(
 ) -> Result<Tensor<f32>, Diagnostics> {
     // The weight of a key that is padding is e^-1e30, which is zero.
     let padding = |op: KernelOp| op.rowwise("b").masked("s", "bias");
+    // That of the ops around it.
+    let precision = precision();
     op([q, k, v, bias], padding, move |target, args| {
         let shape = [0, 1, 2].map(|axis| args[0].shape[axis]);
-        encoder_attention::build(target, DType::F32, shape, heads, Precision::Highest)
+        encoder_attention::build(target, DType::F32, shape, heads, precision)
     })
 }
 
@@ -62,11 +65,12 @@ pub(crate) fn dense_gelu(
     w: &Tensor<f32>,
     bias: &Tensor<f32>,
 ) -> Result<Tensor<f32>, Diagnostics> {
-    op([x, w, bias], by_row, |target, args| {
+    let precision = precision();
+    op([x, w, bias], by_row, move |target, args| {
         let (m, n) = (args[0].shape[0], args[1].shape[0]);
         // Off the TPU there is no VMEM to fit into, and one product is the fastest.
         let (rows, cols) = if target.chip.is_some() { (m.min(256), n.min(512)) } else { (m, n) };
-        linear_gelu(rows, cols).trace(args)
+        linear_gelu(rows, cols, precision).trace(args)
     })
 }
 

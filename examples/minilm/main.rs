@@ -48,6 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let parts = if has("--standard") { Parts::Standard } else { Parts::Kernels };
     let model = MiniLm::load()?;
+    match value("--precision") {
+        None => {}
+        Some("medium") => set_precision(Precision::Medium),
+        Some("high") => set_precision(Precision::High),
+        Some("highest") => set_precision(Precision::Highest),
+        Some(other) => return Err(format!("{other} is none of medium, high, highest").into()),
+    }
     if let Some(target) = value("--target") {
         return on_target(&model, target, json);
     }
@@ -56,13 +63,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         let numerics =
             numerics.ok_or_else(|| format!("{name} is none of device, tpu, in-order"))?;
         Device::current().compiler()?.set_numerics(numerics);
-    }
-    match value("--precision") {
-        None => {}
-        Some("medium") => set_precision(Precision::Medium),
-        Some("high") => set_precision(Precision::High),
-        Some("highest") => set_precision(Precision::Highest),
-        Some(other) => return Err(format!("{other} is none of medium, high, highest").into()),
     }
     if has("--lengths") {
         return lengths::run(&model, parts, has("--in-order"), json);
