@@ -187,6 +187,7 @@ fn find(
 
 /// What the cache has for a program and what else its report depends on, `more`: a place to put
 /// it where nothing can be found.
+#[cfg(feature = "mlir")]
 pub(super) fn find_with(request: &Request, more: &[&[u8]]) -> Found {
     let nothing = || Found::Nothing(Gap::default());
     let (Some(topology), Ok(library)) = (request.topology(), Plugin::tpu_path()) else {

@@ -37,6 +37,7 @@ mod supervise;
 mod worker;
 
 pub use cache::{result_cache, result_cache_dir};
+#[cfg(feature = "mlir")]
 pub(crate) use compile::in_parallel;
 pub use compile::{Options, Request, compile, compile_many, compile_to_executable};
 #[cfg(feature = "mlir")]

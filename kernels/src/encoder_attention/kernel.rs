@@ -58,7 +58,7 @@ fn pieces(x: Tile<f32>, n: usize) -> Vec<Tile<bf16>> {
     for idx in 0..n {
         let piece = rest.cast::<bf16>();
         if idx + 1 < n {
-            rest = rest - piece.cast::<f32>();
+            rest -= piece.cast::<f32>();
         }
         pieces.push(piece);
     }
