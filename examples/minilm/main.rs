@@ -203,10 +203,10 @@ fn on_target(model: &MiniLm, name: &str, json: bool) -> Result<(), Box<dyn Error
     let told = |what: &str, parts: Parts| -> Result<aot::Report, Box<dyn Error>> {
         eprintln!("{what}: compiling for {name} ..");
         let report = compile(parts)?;
-        match &report.cycles_note {
-            Some(note) if json => eprintln!("{what}: {note}"),
-            _ if json => {}
-            _ => println!("{what}\n{report}"),
+        if !json {
+            println!("{what}\n{report}");
+        } else if let Some(note) = &report.cycles_note {
+            eprintln!("{what}: {note}");
         }
         Ok(report)
     };

@@ -2,6 +2,10 @@
 
 use systole::prelude::*;
 
+/// A logit that no real one reaches; its exponential is 0 beside any real one. Infinity would make
+/// NaN of a row that sees nothing.
+pub(crate) const MASKED: f32 = -1e30;
+
 /// Lanes of a register.
 pub(crate) const LANES: usize = 128;
 

@@ -160,6 +160,18 @@ impl Main {
         self.push(DType::I32, shape, |ty| format!("stablehlo.iota dim = {axis} : {ty}"))
     }
 
+    /// The softmax along the last axis, as a framework emits it.
+    pub(crate) fn softmax_last(&mut self, x: &Val) -> Val {
+        let outer: Vec<usize> = (0..x.shape.len() - 1).collect();
+        let max = self.reduce_last("maximum", x);
+        let max = self.broadcast(&max, &outer, &x.shape);
+        let centered = self.binary("subtract", x, &max);
+        let exp = self.unary("exponential", &centered);
+        let sum = self.reduce_last("add", &exp);
+        let sum = self.broadcast(&sum, &outer, &x.shape);
+        self.binary("divide", &exp, &sum)
+    }
+
     /// Reduces the last axis, which goes away.
     pub(crate) fn reduce_last(&mut self, op: &str, x: &Val) -> Val {
         let start = if op == "add" { 0.0 } else { f64::NEG_INFINITY };

@@ -1,11 +1,9 @@
 //! The kernels: for the matrix unit of a TPU, and in plain products.
 
 use super::Plan;
+use crate::lanes::MASKED;
 use std::f32::consts::LOG2_E;
 use systole::prelude::*;
-
-/// A logit that no real one reaches: its exponential is 0 beside any real one.
-const MASKED: f32 = -1e30;
 
 /// Attention of `plan.heads` heads of one sequence per grid step.
 ///

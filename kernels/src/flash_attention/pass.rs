@@ -2,14 +2,10 @@
 
 use super::plan::{Case, Plan, Product};
 use super::{At, Attention};
-use crate::lanes::{LANES, by_lane, to_width};
+use crate::lanes::{LANES, MASKED, by_lane, to_width};
 use std::f32::consts::{LN_2, LOG2_E};
 use std::ops::Range;
 use systole::prelude::*;
-
-/// A logit that no real one reaches; its exponential is 0 beside any real one. Infinity would make
-/// NaN of a row that sees nothing.
-const MASKED: f32 = -1e30;
 
 /// A super tile while it is traced.
 pub(super) struct SuperTile<'a> {

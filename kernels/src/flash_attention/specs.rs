@@ -199,13 +199,7 @@ impl Case {
             let masked = main.full(DType::F32, &scores, f64::NEG_INFINITY);
             s = main.select(&seen, &s, &masked);
         }
-        let max = main.reduce_last("maximum", &s);
-        let max = main.broadcast(&max, &[0, 1, 2], &scores);
-        let centered = main.binary("subtract", &s, &max);
-        let exp = main.unary("exponential", &centered);
-        let sum = main.reduce_last("add", &exp);
-        let sum = main.broadcast(&sum, &[0, 1, 2], &scores);
-        let p = main.binary("divide", &exp, &sum);
+        let p = main.softmax_last(&s);
         let p = main.convert(&p, dtype);
         let o = main.dot((&p, 3), (&v, 2), 2, DType::F32, precision);
         let o = main.convert(&o, dtype);

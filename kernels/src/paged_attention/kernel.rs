@@ -2,13 +2,10 @@
 
 use super::PagedAttention;
 use super::plan::{Plan, Sizes};
-use crate::lanes::{LANES, by_lane, to_width};
+use crate::lanes::{LANES, MASKED, by_lane, to_width};
 use std::f32::consts::LOG2_E;
 use std::ops::Range;
 use systole::prelude::*;
-
-/// A logit that no real one reaches; its exponential is 0 beside any real one.
-const MASKED: f32 = -1e30;
 
 /// Attention of one token per sequence over keys and values in pages: see [`PagedAttention`].
 ///

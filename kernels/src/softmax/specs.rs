@@ -34,13 +34,7 @@ fn xla(dtype: DType, m: usize, n: usize) -> String {
     let mut main = Main::default();
     let x = main.arg(dtype, &[m, n]);
     let x = main.convert(&x, DType::F32);
-    let max = main.reduce_last("maximum", &x);
-    let max = main.broadcast(&max, &[0], &[m, n]);
-    let centered = main.binary("subtract", &x, &max);
-    let exp = main.unary("exponential", &centered);
-    let sum = main.reduce_last("add", &exp);
-    let sum = main.broadcast(&sum, &[0], &[m, n]);
-    let y = main.binary("divide", &exp, &sum);
+    let y = main.softmax_last(&x);
     let y = main.convert(&y, dtype);
     main.finish(&[y])
 }
