@@ -140,7 +140,10 @@ fn measure(c: &mut Criterion, name: &str, kernel: &Valid, inputs: &[Array]) {
                     .sum()
             });
         });
-        eprintln!("{name}: best {best:?}");
+        // Not if a filter left it out.
+        if best < Duration::MAX {
+            eprintln!("{name}: best {best:?}");
+        }
     }
 }
 

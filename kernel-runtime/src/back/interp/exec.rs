@@ -6,11 +6,12 @@ use super::input;
 use super::memory::Memory;
 use super::ops::MatrixUnits;
 use super::plan::{Code, Inst, MemoryIdx, Plan, Use};
+use super::pool::Pool;
 use super::report::{
     Cause, Origin, Origins, Report, Reports, cause_text, explain_origin, origin_code, step_text,
 };
 use super::stamps::Touched;
-use super::tile::{Data, Held, Number, PoisonId, Pool, Scalar, Tile};
+use super::tile::{Data, Held, Number, PoisonId, Scalar, Tile};
 use super::window::{Placement, WriteBack, is_reachable};
 use super::{Options, Print, Product, Random};
 use crate::diag::{Code as DiagCode, Diagnostic, Diagnostics};
@@ -147,6 +148,21 @@ pub(super) struct TableRead {
     pub(super) value: Number,
 }
 
+impl Drop for Executor<'_> {
+    fn drop(&mut self) {
+        let mut pool = std::mem::take(&mut self.pool);
+        for held in self.held.drain(..) {
+            if let Held::Tile(tile) = held {
+                pool.give(tile.data);
+            }
+        }
+        for memory in self.memories.drain(..) {
+            pool.give(memory.data);
+        }
+        pool.into_reserve();
+    }
+}
+
 impl<'r> Executor<'r> {
     /// The only executor of its steps, with nothing loaded.
     pub(super) fn new(run: &'r Run<'r>) -> Executor<'r> {
@@ -163,8 +179,9 @@ impl<'r> Executor<'r> {
         me: usize,
         link: Link,
     ) -> Executor<'r> {
-        let executor = Executor::with(run, Memory::all_of(&run.plan), Box::default(), layout);
-        Executor { me, link: Some(link), ..executor }
+        let mut executor = Executor::with(run, Memory::all_of(&run.plan), Box::default(), layout);
+        (executor.me, executor.link) = (me, Some(link));
+        executor
     }
 
     fn with(
@@ -179,7 +196,7 @@ impl<'r> Executor<'r> {
         Executor {
             run,
             held,
-            pool: Pool::default(),
+            pool: Pool::from_reserve(),
             memories,
             placements: kernel.params.iter().map(|_| Placement::default()).collect(),
             origins: Origins::default(),

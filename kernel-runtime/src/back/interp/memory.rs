@@ -2,7 +2,8 @@
 
 use super::agents::history::History;
 use super::plan::Plan;
-use super::tile::{Data, Poison, PoisonId, Pool, Storage, slice_mut};
+use super::pool::Pool;
+use super::tile::{Data, Poison, PoisonId, Storage, slice_mut};
 use crate::ir::{DType, LocId, Shape};
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -37,6 +37,7 @@ mod memory;
 mod ops;
 mod outputs;
 mod plan;
+mod pool;
 mod report;
 mod rounding;
 mod semaphores;

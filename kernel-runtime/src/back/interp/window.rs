@@ -4,10 +4,11 @@ use super::agents::history::History;
 use super::exec::{Executor, Found, Run, Stop, TableRead};
 use super::memory::{Copy, dense_strides};
 use super::plan::{Coordinate, IndexMap};
+use super::pool::Pool;
 use super::report::{
     Cause, Origin, cause_text, explain_origin, index_text, memory_name, origin_code,
 };
-use super::tile::{Data, Held, Number, Poison, PoisonId, Pool, Scalar, Storage, slice_mut};
+use super::tile::{Data, Held, Number, Poison, PoisonId, Scalar, Storage, slice_mut};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::array::ArrayData;
 use crate::ir::{

@@ -3,7 +3,8 @@
 use super::super::Product;
 use super::super::exec::{Executor, Stop};
 use super::super::plan::Inst;
-use super::super::tile::{Data, Poison, PoisonId, Pool, slice_mut};
+use super::super::pool::Pool;
+use super::super::tile::{Data, Poison, PoisonId, slice_mut};
 use super::elementwise::round_bf16;
 use super::gemm::{Matrix, Panels, Sizes, multiply_f32, multiply_i32};
 use crate::ir::DType;

@@ -2,9 +2,10 @@
 
 use super::super::exec::{Executor, Stop};
 use super::super::plan::Inst;
+use super::super::pool::Pool;
 use super::super::tile::{
-    Data, Held, Number, Overflow, Poison, PoisonId, Pool, Scalar, Storage, Tile, decode_int,
-    encode_int, slice_mut,
+    Data, Held, Number, Overflow, Poison, PoisonId, Scalar, Storage, Tile, decode_int, encode_int,
+    slice_mut,
 };
 use crate::diag::{Code, Diagnostic};
 use crate::ir::ops::elementwise::elementwise_table;

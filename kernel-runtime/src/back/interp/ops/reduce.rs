@@ -2,7 +2,8 @@
 
 use super::super::exec::{Executor, Stop};
 use super::super::plan::Inst;
-use super::super::tile::{Data, Poison, PoisonId, Pool, decode_int, encode_int, slice_mut};
+use super::super::pool::Pool;
+use super::super::tile::{Data, Poison, PoisonId, decode_int, encode_int, slice_mut};
 use super::elementwise::round_in_place;
 use crate::ir::DType;
 use crate::ir::ops::{Binary, ReduceKind, ReduceOp};
