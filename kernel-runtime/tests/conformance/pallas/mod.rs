@@ -8,6 +8,8 @@
 
 mod aliasing;
 mod checks;
+#[cfg(feature = "mlir")]
+mod comes_back;
 mod control;
 mod copies;
 mod dtypes;
@@ -241,6 +243,8 @@ pub(crate) fn trials(backends: &[Arc<Backend>]) -> Vec<Trial> {
     }));
     #[cfg(feature = "mlir")]
     trials.extend(libtpu::trials(&all));
+    #[cfg(feature = "mlir")]
+    trials.extend(comes_back::trials(&all));
     for case in &all {
         let (subject, name) = (case.clone(), case.name.clone());
         trials.push(Trial::test(format!("interp::pallas::{name}"), move || {
