@@ -9,6 +9,9 @@ import os
 import time
 
 os.environ["JAX_PLATFORMS"] = "cpu"
+# A wait of the interpreter blocks a thread of XLA's pool, which has one per core: with 2 they starve one
+# another, and everything takes 20 times as long or for ever.
+os.environ["NPROC"] = "16"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import jax
