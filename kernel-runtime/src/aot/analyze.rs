@@ -4,7 +4,7 @@ use super::dumps::Dumps;
 use super::hlo::{Instruction, Module};
 use super::report::{DmaCounts, LineCost, Occupancy, OpCounts, Overhead, Program, Report};
 use crate::target::Chip;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 
@@ -54,7 +54,7 @@ pub(crate) struct Analysis<'a> {
     module: &'a Module,
     dumps: Vec<Dumps>,
     estimates: HashMap<String, u64>,
-    /// By the signature of a fusion: one with an estimate.
+    /// By the signature of a fusion or kernel: one with an estimate.
     signatures: HashMap<u64, (String, u64)>,
 }
 
@@ -76,14 +76,16 @@ impl<'a> Analysis<'a> {
             }
         }
         let mut signatures = HashMap::new();
-        for fusion in module.all().filter(|instruction| instruction.opcode == "fusion") {
-            if let Some(&cycles) = estimates.get(&fusion.name).filter(|&&cycles| cycles > 0) {
-                let known = signatures.entry(module.signature(fusion));
-                let known = known.or_insert_with(|| (fusion.name.clone(), cycles));
-                // The same one each time, whatever the order of the map.
-                if fusion.name < known.0 {
-                    *known = (fusion.name.clone(), cycles);
-                }
+        for program in module.all() {
+            let cycles = estimates.get(&program.name).filter(|&&cycles| cycles > 0);
+            let (Some(&cycles), Some(signature)) = (cycles, module.signature(program)) else {
+                continue;
+            };
+            let known = signatures.entry(signature);
+            let known = known.or_insert_with(|| (program.name.clone(), cycles));
+            // The same one each time, whatever the order of the map.
+            if program.name < known.0 {
+                *known = (program.name.clone(), cycles);
             }
         }
         Self { module, dumps, estimates, signatures }
@@ -93,8 +95,9 @@ impl<'a> Analysis<'a> {
     pub(crate) fn walk(&self) -> Walk {
         let mut walk = Walk::default();
         self.walk_computation(self.module.entry(), 1, &mut walk);
-        walk.missing.sort();
-        walk.missing.dedup();
+        // In the order of the program: of equal ones libtpu makes the first, and profiles no other.
+        let mut seen = HashSet::new();
+        walk.missing.retain(|name| seen.insert(name.clone()));
         walk.notes.sort();
         walk.notes.dedup();
         walk
@@ -188,8 +191,9 @@ impl<'a> Analysis<'a> {
         }
         let opcode = instruction.opcode.as_str();
         let moves = matches!(opcode, "copy" | "broadcast" | "transpose" | "reshape");
-        if own.is_none() && opcode == "fusion" {
-            let signature = self.module.signature(instruction);
+        if own.is_none()
+            && let Some(signature) = self.module.signature(instruction)
+        {
             let known = self.signatures.get(&signature);
             return known.map(|(name, cycles)| (name.as_str(), *cycles));
         }

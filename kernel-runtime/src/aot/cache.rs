@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Changes when the meaning of a report changes, so that older ones are not found.
-const FORMAT: &str = "systole-aot-5";
+const FORMAT: &str = "systole-aot-6";
 
 /// Caches by folder, so that all compiles of this process count together.
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, DiskCache>>> = LazyLock::new(Mutex::default);

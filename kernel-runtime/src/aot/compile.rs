@@ -377,12 +377,11 @@ impl Attempts<'_> {
         let mut singles = Vec::new();
         let missing = answer.hlo(plain.path()).map(|module| {
             let mut missing = Analysis::new(&module, dumps.clone()).walk().missing;
-            // Of programs that differ in their names alone, one tells of all.
+            // Of programs that differ in their names alone, the first tells of all.
             let mut seen = HashSet::new();
             let signatures: HashMap<&str, u64> = module
                 .all()
-                .filter(|program| program.opcode == "fusion")
-                .map(|program| (program.name.as_str(), module.signature(program)))
+                .filter_map(|program| Some((program.name.as_str(), module.signature(program)?)))
                 .collect();
             missing.retain(|name| signatures.get(name.as_str()).is_none_or(|&s| seen.insert(s)));
             // A module with one program has shown what its profile does.

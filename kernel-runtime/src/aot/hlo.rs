@@ -8,6 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[derive(Debug, Default)]
 pub(crate) struct Module {
     computations: HashMap<u64, Vec<Instruction>>,
+    /// The shape message of every instruction, by its id.
+    shapes: HashMap<u64, Vec<u8>>,
     entry: u64,
 }
 
@@ -50,6 +52,8 @@ impl Module {
             match number {
                 3 => {
                     let (id, instructions) = computation(field.bytes());
+                    let shapes = instructions.iter().map(|inner| (inner.id, inner.shape.clone()));
+                    module.shapes.extend(shapes);
                     module.computations.insert(id, instructions);
                 }
                 6 => module.entry = field.int(),
@@ -71,12 +75,25 @@ impl Module {
         self.computations.values().flatten()
     }
 
-    /// What an instruction computes, on what shapes and tiled how: equal for programs that differ
-    /// in their names alone, as those of a model's layers do.
-    pub(crate) fn signature(&self, instruction: &Instruction) -> u64 {
+    /// What an instruction computes, on what shapes in which memories and tiled how: equal for
+    /// programs that differ in their names alone, as those of a model's layers do. Of fusions and
+    /// kernels alone: other instructions say less about themselves.
+    pub(crate) fn signature(&self, instruction: &Instruction) -> Option<u64> {
+        if instruction.opcode != "fusion" && !instruction.is_kernel() {
+            return None;
+        }
         let mut hasher = DefaultHasher::new();
+        let shapes = instruction.operands.iter().map(|id| self.shapes.get(id));
+        shapes.collect::<Vec<_>>().hash(&mut hasher);
+        if instruction.is_kernel() {
+            // The kernel itself; what else is there differs from call to call.
+            let config = instruction.config();
+            ["custom_call_config", "used_scoped_memory_configs"]
+                .map(|key| config.get(key).map(Value::to_string))
+                .hash(&mut hasher);
+        }
         self.sign(instruction, &HashMap::new(), 0, &mut hasher);
-        hasher.finish()
+        Some(hasher.finish())
     }
 
     fn sign(
