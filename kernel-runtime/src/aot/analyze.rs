@@ -29,8 +29,8 @@ const FREE: [&str; 16] = [
 ];
 
 /// Custom calls that are no work.
-const FREE_CALLS: [&str; 4] =
-    ["AllocateBuffer", "NopReturnToken", "Pad", "AssumeGatherIndicesInBound"];
+const FREE_CALLS: [&str; 5] =
+    ["AllocateBuffer", "NopReturnToken", "Pad", "AssumeGatherIndicesInBound", "ConcatBitcast"];
 
 /// Results up to this size are computed in a few cycles, whatever computes them.
 const TINY_BYTES: u64 = 4096;
@@ -453,6 +453,48 @@ mod tests {
         let silent = instruction("kernel", "custom-call", 1, &[], "");
         let (_, report) = walk(&[vec![fusion("a", 100), silent]]);
         assert_eq!((report.kernels_cycles(), report.xla_cycles()), (None, None));
+    }
+
+    #[test]
+    fn tells_programs_that_are_alike_once() {
+        let layers = [("f.1", 10), ("f.2", 10), ("f.3", 11), ("g", 15)];
+        let (_, report) = walk(&[layers.map(|(name, cycles)| fusion(name, cycles)).to_vec()]);
+        let text = report.to_string();
+        let told = "XLA      10 cycles x 2: f.1 and 1 like it\n  XLA      15 cycles x 1: g\n";
+        assert!(text.contains(told), "{text}");
+        assert!(text.contains("\n  XLA      11 cycles x 1: f.3"), "{text}");
+    }
+
+    #[test]
+    fn equal_kernels_share_an_estimate() {
+        let kernel = |name: &str, body: &str, operand: u8, cycles: Option<u64>| {
+            let estimate = cycles.map(|cycles| {
+                format!(r#", "bundle_analysis_data":{{"estimated_cycles":"{cycles}"}}"#)
+            });
+            let config = format!(
+                r#"{{"custom_call_config":{{"body":"{body}"}}{}}}"#,
+                estimate.unwrap_or_default()
+            );
+            let mut call = instruction(name, "custom-call", 9, &[], &config);
+            // The target, and the operands' ids.
+            put(&mut call, 28, b"tpu_custom_call");
+            put(&mut call, 36, &[operand]);
+            call
+        };
+        let array = |id: u8, n_floats: u8| {
+            let mut array = instruction("p", "parameter", n_floats, &[], "");
+            // Field 35, a number.
+            array.extend([0x98, 0x02, id]);
+            array
+        };
+        let cycles = |body: &str, operand: u8| {
+            let known = kernel("k.1", "a", 1, Some(70));
+            let other = kernel("k.2", body, operand, None);
+            walk(&[vec![array(1, 8), array(2, 8), array(3, 9), known, other]]).1.cycles
+        };
+        assert_eq!(cycles("a", 2), Some(140));
+        // Another body, an operand of another shape.
+        assert_eq!((cycles("b", 2), cycles("a", 3)), (None, None));
     }
 
     #[test]

@@ -3,6 +3,7 @@ use super::place::Place;
 use crate::diag::{Code, Diagnostic, Span};
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -409,12 +410,17 @@ impl fmt::Display for Report {
         if let Some(bytes) = self.vmem_bytes {
             write!(f, "\n  VMEM     {bytes} bytes at most")?;
         }
-        for program in self.programs.iter().take(SHOWN) {
-            let Program { name, runs, cycles, is_kernel, .. } = program;
+        let alike = alike(&self.programs);
+        for (program, runs, n) in alike.iter().take(SHOWN) {
+            let Program { name, cycles, is_kernel, .. } = program;
             let kind = if *is_kernel { "kernel" } else { "XLA" };
             write!(f, "\n  {kind:<8} {cycles} cycles x {runs}: {name}")?;
+            if *n > 1 {
+                write!(f, " and {} like it", n - 1)?;
+            }
         }
-        if let Some(more) = self.programs.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+        let more: usize = alike.iter().skip(SHOWN).map(|(_, _, n)| n).sum();
+        if more > 0 {
             write!(f, "\n  and {more} more programs")?;
         }
         match &self.cycles_note {
@@ -422,6 +428,31 @@ impl fmt::Display for Report {
             None => Ok(()),
         }
     }
+}
+
+/// Programs that differ in the numbers of their names alone, as those of a model's layers do: the
+/// first, how often all are run, and how many they are. Most cycles come first.
+fn alike(programs: &[Program]) -> Vec<(&Program, u64, usize)> {
+    let stem = |program: &Program| -> String {
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        program.name.trim_end_matches(is_number).to_owned()
+    };
+    let mut places: HashMap<(String, bool, u64), usize> = HashMap::new();
+    let mut all: Vec<(&Program, u64, usize)> = Vec::new();
+    for program in programs {
+        let key = (stem(program), program.is_kernel, program.cycles);
+        let place = *places.entry(key).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((_, runs, n)) => {
+                *runs += program.runs;
+                *n += 1;
+            }
+            None => all.push((program, program.runs, 1)),
+        }
+    }
+    // Those of equal cost stay in their order.
+    all.sort_by_key(|(program, runs, _)| std::cmp::Reverse(program.cycles * runs));
+    all
 }
 
 /// The message without the lines that are of use to libtpu's authors only.

@@ -154,12 +154,14 @@ fn write_function(valid: &Valid, bytecode: &[u8], name: &str, call: &Call<'_>) -
         1 => "%call".to_owned(),
         n => format!("%call:{n}"),
     };
+    // By its location XLA calls the kernel in profiles, traces and estimates.
     let _ = writeln!(
         body,
-        "    {results} = stablehlo.custom_call @tpu_custom_call({}) {{{attrs}}} : ({}) -> {}",
+        "    {results} = stablehlo.custom_call @tpu_custom_call({}) {{{attrs}}} : ({}) -> {} loc({})",
         list(operands.iter().map(|array| inner(array)).collect()),
         list(operands.iter().map(|array| array.inner_ty()).collect()),
         result_types(&outputs.iter().map(Array::inner_ty).collect::<Vec<_>>()),
+        quoted(&valid.kernel().name),
     );
     let mut returned = Vec::new();
     for (idx, array) in outputs.iter().enumerate() {
