@@ -120,7 +120,8 @@ impl Spec {
     }
 
     /// The same math as StableHLO text, a module whose `main` takes the inputs and gives the
-    /// outputs: what `bench --against xla` compiles.
+    /// outputs: what `bench --against xla` compiles. [`Lowered::stablehlo`](super::Lowered::stablehlo)
+    /// gives it for a function of tensors.
     pub fn xla(mut self, xla: impl Fn() -> String + Send + Sync + 'static) -> Spec {
         self.xla = Some(Box::new(xla));
         self
