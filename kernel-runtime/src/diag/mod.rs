@@ -160,7 +160,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// Every diagnostic of a stage; an error type.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
@@ -211,11 +211,26 @@ impl fmt::Display for Diagnostics {
     }
 }
 
+/// As [`Display`](fmt::Display): `main` and `unwrap` show errors by `Debug`, to people.
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for Diagnostics {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_is_what_people_read() {
+        let found: Diagnostics = Diagnostic::error(Code::RUN_REGISTRY, "two kernels are named `a`")
+            .help("rename one")
+            .into();
+        assert_eq!(format!("{found:?}"), found.to_string());
+    }
 
     #[test]
     fn json_has_the_documented_fields() {
