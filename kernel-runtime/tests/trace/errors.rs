@@ -18,6 +18,19 @@ fn add(
     o[..] = a[..] + b[..];
 }
 
+#[tpu_kernel]
+fn add_bias(#[block(m, n)] x: In<f32>, #[block(n)] bias: In<f32>, #[block(m, n)] y: Out<f32>) {
+    y[..] = x[..] + bias[..];
+}
+
+#[test]
+fn tells_how_a_tile_of_fewer_axes_is_reshaped() {
+    let error = only(add_bias().trace(&[f32s(&[8, 128]), f32s(&[128])]));
+    assert_error(&error, Code::IR_SHAPE, "`add`: `f32[8, 128]` does not fit `f32[128]`");
+    let help = "axes are not added: give `f32[128]` as many, as by `.reshape([1, 128])`";
+    assert_eq!(error.help.as_deref(), Some(help));
+}
+
 #[test]
 fn names_the_parameters_when_the_number_of_arguments_differs() {
     let error = only(add(8).trace(&[f32s(&[8, 128])]));

@@ -502,6 +502,13 @@ fn expect_same(name: &str, lhs: &Type, rhs: &Type) -> Result<(), InferError> {
         return Err(InferError::ty(format!("`{name}` mixes `{lhs}` with `{rhs}`"))
             .help("element types never convert silently: use `.cast::<T>()`"));
     }
-    Err(InferError::shape(format!("`{name}`: `{lhs}` does not fit `{rhs}`"))
-        .help("sizes must be equal, or 1 to be repeated along that axis"))
+    let fewer = if lhs.shape().len() < rhs.shape().len() { lhs } else { rhs };
+    let n_missing = lhs.shape().len().abs_diff(rhs.shape().len());
+    let help = if n_missing == 0 || !fewer.is_tile() {
+        "sizes must be equal, or 1 to be repeated along that axis".to_owned()
+    } else {
+        let sizes = [vec![1; n_missing], fewer.shape().to_vec()].concat();
+        format!("axes are not added: give `{fewer}` as many, as by `.reshape({sizes:?})`")
+    };
+    Err(InferError::shape(format!("`{name}`: `{lhs}` does not fit `{rhs}`")).help(help))
 }
