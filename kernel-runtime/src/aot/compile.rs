@@ -430,7 +430,12 @@ impl Attempts<'_> {
         } else if module.is_none() {
             report.cycles_note = Some("libtpu did not return the optimised program".to_owned());
         } else if let Some(reason) = abort {
-            notes.push(format!("the profiler aborted ({reason})"));
+            notes.push(match report.cycles {
+                Some(_) => "libtpu's profiler aborted, but all estimates were written before, or \
+                            came from profiles of one program at a time"
+                    .to_owned(),
+                None => format!("the profiler aborted ({reason})"),
+            });
         }
         if report.cycles.is_some() && self.chip.n_cores > 1 {
             let n = self.chip.n_cores;

@@ -133,9 +133,14 @@ impl Row {
     /// Takes the better of XLA's two reports; gives the note.
     fn fill_xla(&mut self, hbm: &Report, default: &Report) -> String {
         let (best, note) = match (hbm.time_us, default.time_us) {
-            (Some(in_hbm), Some(free)) if free < in_hbm => (default, "XLA with its defaults"),
-            (None, Some(_)) => (default, "XLA with its defaults"),
-            (Some(_), _) => (hbm, "XLA with arrays in HBM"),
+            (Some(in_hbm), Some(free)) if free < in_hbm => {
+                (default, "XLA with its defaults".to_owned())
+            }
+            (None, Some(_)) => {
+                let why = hbm.cycles_note.as_deref().unwrap_or("no estimate");
+                (default, format!("XLA with its defaults; with arrays in HBM: {why}"))
+            }
+            (Some(_), _) => (hbm, "XLA with arrays in HBM".to_owned()),
             (None, None) => {
                 let why = hbm.cycles_note.clone().or_else(|| {
                     hbm.messages.first().and_then(|m| m.text.lines().next()).map(str::to_owned)
@@ -146,7 +151,7 @@ impl Row {
         self.xla_cycles = best.cycles;
         self.xla_time_us = best.time_us;
         self.xla_hbm_bytes = best.hbm_bytes;
-        note.into()
+        note
     }
 }
 

@@ -9,6 +9,7 @@ use crate::aot::{Bound, LineCost, Overhead, Report};
 use crate::diag::Diagnostics;
 use crate::run::KernelEntry;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Row {
@@ -140,12 +141,14 @@ fn print(rows: &[Row], verbose: bool, output: &mut Output<'_>) {
          HBM bytes/bandwidth",
     );
     print_notes(rows, output);
+    let is_brief = !verbose && print_unsupported(rows, output);
     for row in rows {
         if verbose && !row.lines.is_empty() {
             output.text(&format!("\n{}/{} on {}, by line:", row.kernel, row.spec, row.target));
             output.table(&lines(row));
         }
-        if verbose || row.status != Status::Ok {
+        let is_told = is_brief && row.status == Status::Unsupported;
+        if verbose || (row.status != Status::Ok && !is_told) {
             print_diagnostics(row, output);
         }
     }
@@ -165,6 +168,32 @@ fn print_notes(rows: &[Row], output: &mut Output<'_>) {
     for (note, targets) in notes {
         output.text(&format!("{}: {note}", targets.join(", ")));
     }
+}
+
+/// Where many kernels are not for their chips, says why in a line per reason; gives whether it did.
+fn print_unsupported(rows: &[Row], output: &mut Output<'_>) -> bool {
+    /// Up to so many are told at length.
+    const FEW: usize = 3;
+    let unsupported = || rows.iter().filter(|row| row.status == Status::Unsupported);
+    if unsupported().count() <= FEW {
+        return false;
+    }
+    let mut reasons: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+    for row in unsupported() {
+        let why =
+            row.diagnostics.iter().next().map(|first| format!("{}: {}", first.code, first.message));
+        reasons.entry(why.unwrap_or_default()).or_default().push(row);
+    }
+    output.text("\nunsupported, each told whole where it is named:");
+    for (why, rows) in reasons {
+        let first = format!("{}/{} on {}", rows[0].kernel, rows[0].spec, rows[0].target);
+        let more = match rows.len() - 1 {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        output.text(&format!("  {first}{more}: {why}"));
+    }
+    true
 }
 
 fn print_diagnostics(row: &Row, output: &mut Output<'_>) {

@@ -12,6 +12,9 @@ use crate::target::Target;
 use crate::valid::{self, Valid};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How a kernel fared for a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -219,9 +222,11 @@ fn compile(
         return Ok(Vec::new());
     }
     let progress = progress_bar(requests.len(), command);
+    let told = Mutex::new(Instant::now());
     let reports = aot::compile_many(requests, parallelism(), |idx, report| {
         progress.set_message(format!("{} on {}", requests[idx].name, report.target));
         progress.inc(1);
+        tell_progress(&progress, &told, command);
     });
     progress.finish_and_clear();
     if let Some(diagnostic) = same_for_all(&reports) {
@@ -275,6 +280,18 @@ fn progress_bar(n: usize, command: &'static str) -> ProgressBar {
     match ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} {elapsed} {wide_msg}") {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
         Err(_) => bar,
+    }
+}
+
+/// Where no terminal shows the bar, a line every ten seconds.
+fn tell_progress(progress: &ProgressBar, told: &Mutex<Instant>, command: &str) {
+    const EVERY: Duration = Duration::from_secs(10);
+    let mut last = told.lock().unwrap_or_else(PoisonError::into_inner);
+    if progress.is_hidden() && last.elapsed() >= EVERY {
+        *last = Instant::now();
+        let (done, all) = (progress.position(), progress.length().unwrap_or_default());
+        // Nobody can be told if that fails.
+        let _ = writeln!(std::io::stderr(), "{command}: {done} of {all}, {}", progress.message());
     }
 }
 

@@ -62,6 +62,10 @@ fn check_shows_errors_below_the_table() {
     assert!(ran.out.contains("unsupported"), "{}", ran.out);
     assert!(ran.err.contains("half/f16_16x128 on v5e:"), "{}", ran.err);
     assert!(ran.err.contains("valid::unsupported_dtype"), "{}", ran.err);
+    // Many of one kind are a line, and no page of errors.
+    let ran = compiling(&["check", "half"]);
+    let line = "  half/f16_16x128 on v4 and 4 more: valid::unsupported_dtype: ";
+    assert!(ran.out.contains(line) && ran.err.is_empty(), "{}{}", ran.out, ran.err);
 }
 
 #[test]
