@@ -82,8 +82,9 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("an op"));
         };
         self.advance();
-        // It has no operands: a value after it begins the next op.
-        let mut parts = if name == "barrier" { Parts::default() } else { self.parts(depth)? };
+        // These have no operands: a value after one begins the next op.
+        let is_bare = matches!(name, "barrier" | "scope_end");
+        let mut parts = if is_bare { Parts::default() } else { self.parts(depth)? };
         let loc = self.loc_suffix(start)?;
         let untyped = results.len() > parts.types.len() && self.token().line == name_token.line;
         if matches!(self.peek(), TokenKind::Bad(_))
