@@ -170,3 +170,36 @@ fn what_no_copy_takes_is_told_with_the_cure() {
         assert!(valid::check(kernel.clone(), target).is_ok());
     }
 }
+
+/// Adds its number to each block of as many as `steps` says.
+#[tpu_kernel]
+fn numbered(
+    #[comptime] n_buffers: usize,
+    #[prefetch] steps: Smem<i32>,
+    #[block(m, n)] x: HbmInOut<f32>,
+) {
+    let blocks = x.blocks([8, n], |[i]| (i, 0)).buffers(n_buffers);
+    pipeline([steps[0]], (blocks,), |[i], (x,)| x[..] += (i + 1).cast::<f32>());
+}
+
+#[test]
+fn fetches_ahead_of_arrays_of_few_blocks_are_left_to_the_number_of_steps() {
+    for (rows, n_buffers) in [(8, 4), (8, 9), (16, 8), (12, 8)] {
+        let args = [ArgSpec::of::<i32>(&[1]), ArgSpec::of::<f32>(&[rows, 128])];
+        let kernel = numbered(n_buffers).trace(&args).unwrap();
+        let x = counting(&[rows, 128]);
+        let of = |n: usize| Array::from_f64(DType::I32, &[1], &[n as f64]).unwrap();
+        let n_blocks = rows.div_ceil(8);
+        for n in 0..=n_blocks {
+            let number = |at: usize| if at / 1024 < n { at / 1024 + 1 } else { 0 };
+            let expected = array(&[rows, 128], |at| (at + number(at)) as f32);
+            let inputs = [of(n), x.clone()];
+            match (n, n_buffers) {
+                (1, 4) => check(&kernel, &inputs, &[expected]),
+                _ => assert_eq!(interpreted(&kernel, &inputs).unwrap(), [expected], "{kernel}"),
+            }
+        }
+        let problems = interpreted(&kernel, &[of(n_blocks + 1), x]).unwrap_err();
+        assert_eq!(problems.0[0].code, Code::INTERP_OUT_OF_BOUNDS, "{problems}");
+    }
+}

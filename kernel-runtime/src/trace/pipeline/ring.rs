@@ -190,6 +190,18 @@ impl<const N: usize> Copies<'_, N> {
         inside
     }
 
+    /// Whether a block is known to begin beyond the end of the array.
+    fn is_outside(&self, block: &[Scalar<i32>]) -> bool {
+        let about = &self.ring.about;
+        let shape = with(|t| t.ty(about.memory).map(|ty| ty.shape().to_vec())).flatten();
+        let axes = block.iter().zip(&about.sizes).zip(shape.unwrap_or_default());
+        let mut begins = axes.map(|((&entry, &size), n)| {
+            let entry = usize::try_from(self.math.known(entry)?).ok()?;
+            Some(entry.saturating_mul(size.unwrap_or(1)) >= n)
+        });
+        begins.any(|beyond| beyond == Some(true))
+    }
+
     /// The number of different blocks, if an index that is simple names them.
     fn n_blocks(&self) -> Scalar<i32> {
         let axes = self.axes[..self.ring.depth].iter();
@@ -217,7 +229,12 @@ impl<const N: usize> Copies<'_, N> {
         for number in 0..ring.ahead {
             let there = math.lt(math.int(number as i64), self.n_blocks());
             let there = math.and(runs, there);
-            let block = self.block_ahead(&state.next);
+            let mut block = self.block_ahead(&state.next);
+            if ring.simple && self.is_outside(&block) {
+                // Known to be no block of the array, so none of the steps' either, of which there
+                // are as many as is known while running.
+                block = self.block_of(self.inside(&state.next));
+            }
             let fetches = match ring.simple || number == 0 {
                 true => there,
                 false => math.and(there, math.differ(&block, &state.last)),
