@@ -10,6 +10,7 @@ mod agreement;
 mod cli;
 mod collectives;
 mod embedding;
+mod encoder_attention;
 #[cfg(feature = "mlir")]
 mod modules;
 mod refusals;

@@ -1,7 +1,6 @@
 //! The kernels: for the matrix unit of a TPU, and in plain products.
 
 use super::Plan;
-use crate::lanes::MASKED;
 use std::f32::consts::LOG2_E;
 use systole::prelude::*;
 
@@ -28,7 +27,7 @@ pub fn encoder_attention<T: Float>(
     let q = pieces(q[..].cast::<f32>().transpose(), n); // [w, s] each
     let k = pieces(k[..].cast::<f32>().transpose(), n);
     let v = pieces(existing(&plan, v[..].cast::<f32>(), 0.0).transpose(), n);
-    let bias = bias[..].broadcast_to([plan.rows, plan.rows]).transpose() * LOG2_E; // [keys, queries]
+    let bias = in_powers_of_two(bias[..]).broadcast_to([plan.rows, plan.rows]).transpose(); // [keys, queries]
     let mut scored: Vec<Tile<f32>> = Vec::new();
     let mut outputs: Vec<Tile<f32>> = Vec::new();
     #[unroll]
@@ -38,7 +37,9 @@ pub fn encoder_attention<T: Float>(
         }
         if comptime!(turn >= plan.ahead) {
             let h = turn - plan.ahead;
-            let exponents = existing(&plan, scored[h] * (scale * LOG2_E) + bias, MASKED); // [keys, queries]
+            let exponents = scored[h] * (scale * LOG2_E) + bias; // [keys, queries]
+            // Below every key that is there, also where all of those are hidden.
+            let exponents = existing(&plan, exponents, f32::NEG_INFINITY);
             let max = exponents.reduce_max(0).broadcast_to([plan.rows, plan.rows]);
             let weights = (exponents - max).exp2();
             let sum = weights.reduce_sum(0); // [1, queries]
@@ -47,6 +48,13 @@ pub fn encoder_attention<T: Float>(
         }
     }
     o[..] = concat(&outputs, 0).transpose().cast();
+}
+
+/// A bias of logits as one of exponents of 2, finite where it was: what hides a key may be as large
+/// as numbers are.
+fn in_powers_of_two(bias: Tile<f32>) -> Tile<f32> {
+    let finite = bias.max(f32::MIN / 2.0) * LOG2_E;
+    select(bias.lt(f32::MIN), bias, finite)
 }
 
 /// The first `n` of the `bf16` numbers that sum up to `x`.

@@ -35,7 +35,8 @@ pub const MAX_TOKENS: usize = 512;
 
 /// Traces the kernel for `q`, `k` and `v` of shape `[b, s, heads * d]` and `bias` `[b, 1, s]` in
 /// `f32`; the output is like `q`. On a TPU products of `f32` are made of bf16 passes that share the
-/// matrix unit, [`encoder_attention`]; elsewhere they are products, [`by_head`].
+/// matrix unit, [`encoder_attention`]; elsewhere they are products, [`by_head`]. A sequence
+/// all of whose keys a finite `bias` hides gets an average of all its values, and no NaN.
 ///
 /// # Errors
 /// If heads do not divide the columns, a size is zero, or the sequence is longer than
