@@ -21,9 +21,33 @@ pub(super) struct Pool {
     u8s: Vec<(usize, Vec<Arc<Vec<u8>>>)>,
 }
 
-fn take<T: Clone + Default>(shelves: &mut [(usize, Vec<Arc<Vec<T>>>)], len: usize) -> Arc<Vec<T>> {
+/// What a buffer holds before the caller writes it, in builds that check: nothing that an op would
+/// give, so that an element that no op writes shows, whatever ran before.
+trait Junk: Clone + Default {
+    const JUNK: Self;
+}
+
+impl Junk for f32 {
+    const JUNK: f32 = f32::from_bits(0x7fc0_dead);
+}
+
+impl Junk for i32 {
+    const JUNK: i32 = 0x5bad_5bad;
+}
+
+impl Junk for u8 {
+    const JUNK: u8 = 1;
+}
+
+fn take<T: Junk>(shelves: &mut [(usize, Vec<Arc<Vec<T>>>)], len: usize) -> Arc<Vec<T>> {
     let shelf = shelves.iter_mut().find(|shelf| shelf.0 == len);
-    shelf.and_then(|shelf| shelf.1.pop()).unwrap_or_else(|| Arc::new(vec![T::default(); len]))
+    let kept = shelf.and_then(|shelf| shelf.1.pop());
+    if cfg!(debug_assertions) {
+        let mut buffer = kept.unwrap_or_else(|| Arc::new(vec![T::JUNK; len]));
+        slice_mut(&mut buffer).fill(T::JUNK);
+        return buffer;
+    }
+    kept.unwrap_or_else(|| Arc::new(vec![T::default(); len]))
 }
 
 fn give<T>(shelves: &mut Vec<(usize, Vec<Arc<Vec<T>>>)>, mut buffer: Arc<Vec<T>>) {
