@@ -156,6 +156,8 @@ messages! {
         "`{what}` leaves a device loop, which is traced once: write `#[unroll] for ..` to run the loop while tracing";
     deferred_init(name)
         "`{name}` gets its first value inside an `if`, both arms of which may be traced: write `let {name} = if ..`";
+    conditional_variable(name)
+        "whether this `{name}` hides the one before is not known when control flow is lowered: give it another name, or write `if cfg!(..)`";
     unroll_argument()
         "`#[unroll]` takes no arguments";
     comptime_argument()

@@ -69,7 +69,7 @@ impl Scopes {
 }
 
 /// The names that a pattern binds.
-fn pattern_names(pattern: &Pat) -> Vec<PatIdent> {
+pub(crate) fn pattern_names(pattern: &Pat) -> Vec<PatIdent> {
     struct Names(Vec<PatIdent>);
     impl<'ast> Visit<'ast> for Names {
         fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {

@@ -3,15 +3,19 @@
 //! Everything else stays as the user wrote it, on the user's spans. Hidden locals have the span
 //! of the macro's definition, so that they meet no name of the user's.
 
+use super::attributes::attributes;
 use crate::error::{self, Errors};
-use crate::free::{Binding, Free, Scopes, has_escape, is_comptime, is_comptime_arithmetic};
+use crate::free::{
+    Binding, Free, Scopes, has_escape, is_comptime, is_comptime_arithmetic, pattern_names,
+};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Arm, BinOp, Block, Expr, ExprBinary, ExprClosure, ExprForLoop, ExprIf, ExprIndex, ExprMacro,
-    ExprWhile, FnArg, Ident, Item, Lifetime, Local, Pat, RangeLimits, Signature, Stmt, Type,
+    Arm, Attribute, BinOp, Block, Expr, ExprBinary, ExprClosure, ExprForLoop, ExprIf, ExprIndex,
+    ExprMacro, ExprWhile, FnArg, Ident, Item, Lifetime, Local, Pat, RangeLimits, Signature, Stmt,
+    Type,
 };
 
 /// The lowering of one function body.
@@ -214,6 +218,18 @@ impl<'a> Lower<'a> {
         for name in assigned.0 {
             if let Some((_, Binding::Deferred)) = self.scopes.find(&name) {
                 self.errors.push(&name, error::deferred_init(&name));
+            }
+        }
+    }
+
+    /// Reports variables of which only rustc knows whether they are there, and that hide others: what
+    /// a name after them means decides how control flow around it is lowered.
+    fn check_conditional(&mut self, local: &Local) {
+        let is_cfg = |attr: &Attribute| attr.path().is_ident("cfg");
+        let Some(attr) = local.attrs.iter().find(|attr| is_cfg(attr)) else { return };
+        for name in pattern_names(&local.pat) {
+            if self.scopes.find(&name.ident).is_some() {
+                self.errors.push(attr, error::conditional_variable(&name.ident));
             }
         }
     }
@@ -466,13 +482,14 @@ impl VisitMut for Lower<'_> {
         if let Stmt::Macro(mac) = stmt
             && mac.mac.path.is_ident("comptime")
         {
-            let expr = Expr::Macro(ExprMacro { attrs: Vec::new(), mac: mac.mac.clone() });
+            let expr = Expr::Macro(ExprMacro { attrs: mac.attrs.clone(), mac: mac.mac.clone() });
             *stmt = Stmt::Expr(expr, mac.semi_token);
         }
         visit_mut::visit_stmt_mut(self, stmt);
     }
 
     fn visit_local_mut(&mut self, local: &mut Local) {
+        self.check_conditional(local);
         let mut plain = match &local.pat {
             Pat::Type(pat) => plain_binding(Some(&pat.ty)),
             _ => Binding::Plain,
@@ -508,6 +525,7 @@ impl VisitMut for Lower<'_> {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let attrs = attributes(expr);
         let lowered = match expr {
             Expr::If(inner) => self.lower_if(inner),
             Expr::ForLoop(inner) => self.lower_for(inner),
@@ -559,7 +577,7 @@ impl VisitMut for Lower<'_> {
             }
         };
         if let Some(lowered) = lowered {
-            *expr = lowered;
+            *expr = if attrs.is_empty() { lowered } else { parsed(quote!(#(#attrs)* #lowered)) };
         }
     }
 
@@ -676,7 +694,7 @@ fn comparison(op: &BinOp) -> Option<&'static str> {
     })
 }
 
-fn compound_method(op: &BinOp) -> Option<&'static str> {
+pub(super) fn compound_method(op: &BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::AddAssign(_) => "__dsl_add_assign",
         BinOp::SubAssign(_) => "__dsl_sub_assign",

@@ -1,5 +1,6 @@
 //! From what the user wrote to Rust that traces it.
 
+mod attributes;
 mod call;
 mod carried;
 mod control;

@@ -310,3 +310,48 @@ fn traces_thousands_of_unrolled_ops() {
     let kernel = long(1000).trace(&[super::f32s(&[8, 128])]).unwrap();
     assert!(kernel.n_ops() > 5000, "{}", kernel.n_ops());
 }
+
+/// `cfg(any())` is never, `cfg(all())` always.
+#[tpu_kernel(grid(i))]
+fn configured(#[block(m: 8 @ i, n)] x: In<f32>, #[block(m: 8 @ i, n)] o: Out<f32>) {
+    o[..] = x[..];
+    #[cfg(any())]
+    o[..] = 100.0;
+    #[cfg(any())]
+    o[..] += 100.0;
+    #[cfg(any())]
+    if i == 0 {
+        o[..] += 200.0;
+    }
+    #[cfg(any())]
+    for _ in 0..3 {
+        o[..] += 300.0;
+    }
+    let mut n = scalar::<i32>(0);
+    #[cfg(any())]
+    while n < 3 {
+        n += 1;
+    }
+    #[cfg(any())]
+    comptime!(panic!("not compiled"));
+    #[cfg(all())]
+    if i == 0 {
+        n += 1;
+    }
+    #[cfg(all())]
+    for _ in 0..3 {
+        #[cfg(all())]
+        o[..] += 1.0;
+    }
+    #[cfg(all())]
+    o[..] += n.cast::<f32>();
+}
+
+#[test]
+fn statements_that_are_configured_out_are_not_traced() {
+    let x = ramp(&[16, 128]);
+    let found = configured().call(&x).unwrap().to_f32();
+    let expected = map(&x, |x| x + 3.0);
+    let first = |at: usize| if at < 8 * 128 { 1.0 } else { 0.0 };
+    assert!(found.iter().zip(&expected).enumerate().all(|(at, (f, e))| *f == e + first(at)));
+}
