@@ -24,7 +24,7 @@ pub(crate) struct Lower<'a> {
     hooks: &'a TokenStream,
     errors: &'a mut Errors,
     scopes: Scopes,
-    /// The loops around the place, innermost last.
+    /// The loops around the place, and the labeled blocks, innermost last.
     loops: Vec<LoopAround>,
 }
 
@@ -537,7 +537,9 @@ impl VisitMut for Lower<'_> {
                 None
             }
             Expr::Block(inner) if inner.label.is_some() => {
+                self.loops.push(LoopAround { label: label(&inner.label), device: false });
                 self.visit_block_mut(&mut inner.block);
+                self.loops.pop();
                 None
             }
             Expr::Binary(inner) => self.lower_binary(inner),

@@ -355,3 +355,35 @@ fn statements_that_are_configured_out_are_not_traced() {
     let first = |at: usize| if at < 8 * 128 { 1.0 } else { 0.0 };
     assert!(found.iter().zip(&expected).enumerate().all(|(at, (f, e))| *f == e + first(at)));
 }
+
+#[tpu_kernel]
+fn leaves_blocks(#[block(m, n)] x: In<f32>, #[block(m, n)] o: Out<f32>) {
+    o[..] = x[..];
+    for _ in 0..3 {
+        let by = 'by: {
+            if comptime!(m > 4) {
+                break 'by 2.0;
+            }
+            3.0
+        };
+        #[unroll]
+        'turns: for turn in 0..5 {
+            'skipped: {
+                if comptime!(turn == 1) {
+                    break 'skipped;
+                }
+                if comptime!(turn == 3) {
+                    break 'turns;
+                }
+                o[..] += by;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_break_may_leave_a_block_in_a_device_loop() {
+    let x = ramp(&[8, 128]);
+    let o = leaves_blocks().call(&x).unwrap();
+    assert_eq!(o.to_f32(), map(&x, |x| x + 12.0));
+}
