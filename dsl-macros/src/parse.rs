@@ -6,8 +6,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Block, Expr, FnArg, Ident, ItemFn, LitStr, Meta, Pat, Signature, Token, Type,
-    Visibility,
+    AttrStyle, Attribute, Block, Expr, FnArg, Ident, ItemFn, LitStr, Meta, Pat, Signature, Token,
+    Type, Visibility,
 };
 
 /// The arguments of `#[tpu_kernel(..)]`.
@@ -395,9 +395,15 @@ impl KernelItem {
     /// Takes a function apart.
     pub(crate) fn parse(item: ItemFn, errors: &mut Errors) -> KernelItem {
         let ItemFn { attrs, vis, sig, block } = item;
+        let attrs = attrs.into_iter().map(outer).collect();
         let params = sig.inputs.iter().filter_map(|arg| param(arg, errors)).collect();
         KernelItem { attrs, vis, sig, body: *block, params }
     }
+}
+
+/// An attribute as it stands before a function, also if it was at the start of its body.
+fn outer(attr: Attribute) -> Attribute {
+    Attribute { style: AttrStyle::Outer, ..attr }
 }
 
 fn param(arg: &FnArg, errors: &mut Errors) -> Option<Param> {
@@ -743,7 +749,7 @@ impl Parse for FnItem {
         } else {
             let content;
             let brace_token = syn::braced!(content in input);
-            attrs.extend(content.call(Attribute::parse_inner)?);
+            attrs.extend(content.call(Attribute::parse_inner)?.into_iter().map(outer));
             Some(Block { brace_token, stmts: content.call(Block::parse_within)? })
         };
         Ok(FnItem { attrs, vis, defaultness, sig, body })

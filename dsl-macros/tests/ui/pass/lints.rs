@@ -9,6 +9,14 @@ pub struct Tiles {
     m: usize,
 }
 
+/// Attributes at the start of a body are those of the function.
+#[tpu_fn]
+pub fn twice(#[comptime] minus: bool, x: Tile<f32>) -> Tile<f32> {
+    #![allow(clippy::let_and_return)]
+    let y = if minus { -x } else { x + x };
+    y
+}
+
 /// A kernel that uses the block size in its attributes only.
 #[tpu_kernel(grid(i: parallel, j), dims(p = m * 2))]
 pub fn kernel<T: Float, const N: usize>(
@@ -18,6 +26,7 @@ pub fn kernel<T: Float, const N: usize>(
     #[block(p: t.m * 2 @ i, n: 128 @ j)] o: Out<T>,
     #[scratch([t.m, 128])] s: Vmem<f32>,
 ) {
+    #![allow(clippy::too_many_arguments)]
     s[..] = a[..].cast::<f32>() * scale;
     #[unroll]
     for _ in 0..N {
