@@ -180,8 +180,10 @@ fn print_unsupported(rows: &[Row], output: &mut Output<'_>) -> bool {
     }
     let mut reasons: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in unsupported() {
-        let why =
-            row.diagnostics.iter().next().map(|first| format!("{}: {}", first.code, first.message));
+        // The same of each chip.
+        let of_any = |message: &str| message.replace(row.target, "this chip");
+        let first = row.diagnostics.iter().next();
+        let why = first.map(|first| format!("{}: {}", first.code, of_any(&first.message)));
         reasons.entry(why.unwrap_or_default()).or_default().push(row);
     }
     output.text("\nunsupported, each told whole where it is named:");
