@@ -63,6 +63,19 @@ fn give<T>(shelves: &mut Vec<(usize, Vec<Arc<Vec<T>>>)>, mut buffer: Arc<Vec<T>>
     }
 }
 
+/// The same elements in a buffer nobody else holds.
+fn own<T: Junk + Copy>(
+    shelves: &mut [(usize, Vec<Arc<Vec<T>>>)],
+    mut buffer: Arc<Vec<T>>,
+) -> Arc<Vec<T>> {
+    if Arc::get_mut(&mut buffer).is_some() {
+        return buffer;
+    }
+    let mut own = take(shelves, buffer.len());
+    slice_mut(&mut own).copy_from_slice(&buffer);
+    own
+}
+
 fn bytes<T>(shelves: &[(usize, Vec<Arc<Vec<T>>>)]) -> usize {
     shelves.iter().map(|(len, buffers)| len * buffers.len() * size_of::<T>()).sum()
 }
@@ -117,17 +130,10 @@ impl Pool {
         }
     }
 
-    /// The same elements in a buffer nobody else holds.
+    /// The same elements in a buffer nobody else holds; empty for other kinds, which types rule out.
     pub(super) fn own_f32(&mut self, data: Data) -> Arc<Vec<f32>> {
         match data {
-            Data::F32(mut buffer) => {
-                if Arc::get_mut(&mut buffer).is_some() {
-                    return buffer;
-                }
-                let mut own = self.f32s(buffer.len());
-                slice_mut(&mut own).copy_from_slice(&buffer);
-                own
-            }
+            Data::F32(buffer) => own(&mut self.f32s, buffer),
             Data::I32(_) | Data::U8(_) => Arc::default(),
         }
     }
@@ -135,14 +141,7 @@ impl Pool {
     /// As [`Pool::own_f32`], for integers.
     pub(super) fn own_i32(&mut self, data: Data) -> Arc<Vec<i32>> {
         match data {
-            Data::I32(mut buffer) => {
-                if Arc::get_mut(&mut buffer).is_some() {
-                    return buffer;
-                }
-                let mut own = self.i32s(buffer.len());
-                slice_mut(&mut own).copy_from_slice(&buffer);
-                own
-            }
+            Data::I32(buffer) => own(&mut self.i32s, buffer),
             Data::F32(_) | Data::U8(_) => Arc::default(),
         }
     }
@@ -150,14 +149,7 @@ impl Pool {
     /// As [`Pool::own_f32`], for truth values.
     pub(super) fn own_u8(&mut self, data: Data) -> Arc<Vec<u8>> {
         match data {
-            Data::U8(mut buffer) => {
-                if Arc::get_mut(&mut buffer).is_some() {
-                    return buffer;
-                }
-                let mut own = self.u8s(buffer.len());
-                slice_mut(&mut own).copy_from_slice(&buffer);
-                own
-            }
+            Data::U8(buffer) => own(&mut self.u8s, buffer),
             Data::F32(_) | Data::I32(_) => Arc::default(),
         }
     }
